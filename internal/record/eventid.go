@@ -1,0 +1,104 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// maxEventID is the longest event id, in bytes.
+const maxEventID = 256
+
+// DefaultIDHeaders returns the sources of an event id that are looked at unless
+// others are configured: the common names, then CloudEvents' pair, which is unique
+// only together (https://github.com/cloudevents/spec, "id").
+func DefaultIDHeaders() []string {
+	return []string{HeaderEventID, "event-id", "<ce_source>/<ce_id>"}
+}
+
+// ParseIDSource parses one configured source of the event id: the name of a
+// header, or two names in angle brackets, "<first>/<second>", whose values are
+// joined with a slash. second is empty for a single header.
+func ParseIDSource(entry string) (first, second string, err error) {
+	if !strings.ContainsAny(entry, "<>") {
+		if entry == "" {
+			return "", "", errors.New("event id source is empty: name a header, or two as <first>/<second>")
+		}
+		return entry, "", nil
+	}
+	first, second, ok := strings.Cut(entry, ">/<")
+	if ok {
+		first, ok = strings.CutPrefix(first, "<")
+	}
+	if ok {
+		second, ok = strings.CutSuffix(second, ">")
+	}
+	if !ok || first == "" || second == "" || strings.ContainsAny(first+second, "<>") {
+		return "", "", fmt.Errorf("event id source %q is neither a header name nor two as <first>/<second>", entry)
+	}
+	return first, second, nil
+}
+
+// eventID finds the record's id: what retryd wrote before, else the first
+// configured source with a legal value, else its origin.
+func (d *decoder) eventID(origin Position) string {
+	if !d.src.Main {
+		if id, ok := d.text(HeaderEventID, maxEventID, visible); ok {
+			return id
+		}
+	}
+	for _, entry := range d.src.IDHeaders {
+		if entry == HeaderEventID && !d.src.Main {
+			continue // looked at above
+		}
+		if id, ok := d.idFrom(entry); ok {
+			return id
+		}
+	}
+	return originID(origin)
+}
+
+func (d *decoder) idFrom(entry string) (string, bool) {
+	first, second, err := ParseIDSource(entry)
+	if err != nil {
+		return "", false // refused when the configuration was checked
+	}
+	if second == "" {
+		return d.text(first, maxEventID, visible)
+	}
+	a, okA := Find(d.r.Headers, first)
+	b, okB := Find(d.r.Headers, second)
+	if !okA || !okB {
+		return "", false
+	}
+	var buf [maxEventID + 1]byte
+	if len(a) == 0 || len(b) == 0 || len(a)+1+len(b) > maxEventID {
+		d.malformed(entry, fmt.Sprintf("has an empty part or is longer than %d bytes", maxEventID))
+		return "", false
+	}
+	id := append(append(append(buf[:0], a...), '/'), b...)
+	if !all(id, visible) {
+		d.malformed(entry, "has a byte that is not visible ASCII: "+quote(id))
+		return "", false
+	}
+	return string(id), true
+}
+
+// originID makes an id of where the record was first read. The timestamp tells
+// apart what a topic of the same name held before it was made anew. A topic name
+// so long that the id would be over maxEventID keeps its end.
+func originID(p Position) string {
+	var buf [64]byte
+	place := append(buf[:0], '/')
+	place = strconv.AppendInt(place, int64(p.Partition), 10)
+	place = append(place, '/')
+	place = strconv.AppendInt(place, p.Offset, 10)
+	place = append(place, '@')
+	place = strconv.AppendInt(place, epochMilli(p.Timestamp), 10)
+
+	topic := p.Topic
+	topic = topic[max(0, len(topic)+len(place)-maxEventID):]
+	var id [maxEventID]byte
+	return string(append(append(id[:0], topic...), place...))
+}

@@ -1,0 +1,80 @@
+package record
+
+import (
+	"iter"
+	"math"
+	"strings"
+	"time"
+)
+
+// maxMoves is where the count of moves in a row stops.
+const maxMoves = math.MaxInt32
+
+// ParseTrace parses the text of x-trace. It accepts what Trace writes and nothing
+// else, except that a longer trace than MaxHops is trimmed like an appended one.
+func ParseTrace(s string) (Trace, error) {
+	first, rest := s, ""
+	if i := strings.IndexAny(s, ">~"); i >= 0 {
+		first, rest = s[:i], s[i:]
+	}
+	start, at, err := parseStop(first)
+	if err != nil {
+		return Trace{}, err
+	}
+	for text := range splitHops(rest) {
+		if _, err := parseHop(text); err != nil {
+			return Trace{}, err
+		}
+	}
+	return Trace{start: start, at: at.UnixMilli(), rest: trimHops(rest)}, nil
+}
+
+// splitHops yields the hops of rest, each with its mark. rest is empty or begins
+// with a mark.
+func splitHops(rest string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for rest != "" {
+			end := strings.IndexAny(rest[1:], ">~") + 1
+			if end == 0 {
+				end = len(rest)
+			}
+			if !yield(rest[:end]) {
+				return
+			}
+			rest = rest[end:]
+		}
+	}
+}
+
+// parseHop parses a hop that begins with its mark.
+func parseHop(text string) (Hop, error) {
+	hop := Hop{Failed: text[0] == markFailed}
+	stop := text[1:]
+	if !hop.Failed {
+		hop.Moves = 1
+		if i := strings.IndexByte(stop, '*'); i >= 0 {
+			moves, ok := decimal([]byte(stop[i+1:]), maxMoves)
+			if !ok || moves < 2 || stop[i+1] == '0' {
+				return Hop{}, errTrace("a count of moves that is not 2 or more", text)
+			}
+			hop.Moves, stop = int(moves), stop[:i]
+		}
+	}
+	var err error
+	hop.Topic, hop.At, err = parseStop(stop)
+	return hop, err
+}
+
+// parseStop parses "<topic>@<time>".
+func parseStop(text string) (topic string, at time.Time, err error) {
+	topic, when, _ := strings.Cut(text, "@")
+	if !legalTopic(topic) {
+		return "", time.Time{}, errTrace("a hop that names no topic", text)
+	}
+	at, err = time.Parse(traceTime, when)
+	// time.Parse takes a comma for the point, too: only the exact text counts.
+	if err != nil || string(at.AppendFormat(make([]byte, 0, len(traceTime)), traceTime)) != when {
+		return "", time.Time{}, errTrace("a hop without a time like "+traceTime, text)
+	}
+	return topic, at, nil
+}
