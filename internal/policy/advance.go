@@ -1,0 +1,44 @@
+package policy
+
+import (
+	"time"
+
+	"github.com/retryd/retryd/internal/record"
+)
+
+// Advance returns the state that travels on with a record after an attempt that d
+// forwards or dead-letters; target is the topic that it is written to. Late stays:
+// it already includes the attempt's. A record that is done or held goes nowhere,
+// its state is returned as it is.
+func Advance(state record.State, o Outcome, d Decision, target string, now time.Time) record.State {
+	if d.Action != ActionForward && d.Action != ActionDeadLetter {
+		return state
+	}
+	now = milli(now)
+	state.Attempt = d.Step
+	if o.Class == ClassUnknown {
+		state.Limited++
+	}
+	if state.FirstFailure.IsZero() {
+		state.FirstFailure = now
+	}
+	state.NotBefore = d.NotBefore
+	state.Trace = state.Trace.Fail(target, now)
+	state.Last = record.Failure{
+		Class:  string(o.Class),
+		Status: o.Status,
+		Kind:   string(o.Kind),
+		Error:  o.Error,
+		At:     now,
+	}
+	return state
+}
+
+// Expire returns the state of an expired record that is dead-lettered into target:
+// nothing was attempted, so no attempt and no failure is added.
+func Expire(state record.State, target string, now time.Time) record.State {
+	now = milli(now)
+	state.NotBefore = now
+	state.Trace = state.Trace.Move(target, now)
+	return state
+}

@@ -1,0 +1,139 @@
+package policy
+
+import (
+	"time"
+
+	"github.com/retryd/retryd/internal/record"
+)
+
+// Reason says why a record was dead-lettered; the values are those of the header
+// x-reason.
+type Reason string
+
+// The reasons that exist so far.
+const (
+	ReasonNone      Reason = ""
+	ReasonRejected  Reason = "rejected"  // the endpoint called it invalid
+	ReasonConflict  Reason = "conflict"  // the endpoint called it a conflict
+	ReasonExhausted Reason = "exhausted" // it failed in every step
+	ReasonLimited   Reason = "limited"   // too many failures of class unknown
+	ReasonBudget    Reason = "budget"    // the next attempt would lie past the budget
+	ReasonLifetime  Reason = "lifetime"  // it is older than its lifetime
+	ReasonExpired   Reason = "expired"   // it expired before it could be delivered
+	ReasonOversize  Reason = "oversize"  // it does not fit the next topic
+	ReasonLoop      Reason = "loop"      // its failure marks fill the schedule, its x-attempt does not
+)
+
+// Reasons returns the closed set of reasons, without ReasonNone.
+func Reasons() []Reason {
+	return []Reason{
+		ReasonRejected, ReasonConflict, ReasonExhausted, ReasonLimited, ReasonBudget,
+		ReasonLifetime, ReasonExpired, ReasonOversize, ReasonLoop,
+	}
+}
+
+// Action is what happens next to a record.
+type Action int
+
+// The actions.
+const (
+	ActionDone       Action = iota // delivered: complete it
+	ActionForward                  // write it to tier Decision.Step
+	ActionDeadLetter               // write it to the dead-letter topic
+	ActionHold                     // nothing was judged: it waits where it is
+)
+
+// Decision is what follows from an attempt.
+type Decision struct {
+	Action    Action
+	Reason    Reason        // of a dead letter
+	Step      int           // attempts made, this one included: a forward's tier, 1-based; 0 if done or held
+	Delay     time.Duration // of a forward: jittered, perhaps shortened
+	NotBefore time.Time     // of a forward: now + Delay rounded up to a millisecond; of a dead letter: now
+}
+
+// Decide judges one attempt. state is the record's before the attempt, with Late
+// already including this attempt's lateness; uniform is in [0, 1) and places the
+// jitter.
+//
+// Whatever state claims, a record that keeps failing is dead-lettered: its position
+// grows with every attempt, and so do its failure marks if something on its way
+// resets x-attempt.
+func Decide(s Schedule, state record.State, o Outcome, now time.Time, uniform float64) Decision {
+	switch o.Class {
+	case ClassNone:
+		return Decision{Action: ActionDone}
+	case ClassEndpoint, ClassThrottled:
+		return Decision{Action: ActionHold}
+	}
+	made := s.position(state.Attempt) + 1
+	age := sinceFirstFailure(state, now)
+	if r := verdict(s, state, o.Class, made, age); r != ReasonNone {
+		return deadLetter(r, made, now)
+	}
+	delay, ok := s.delay(made, age-max(state.Late, 0), uniform)
+	if !ok {
+		return deadLetter(ReasonBudget, made, now)
+	}
+	return Decision{Action: ActionForward, Step: made, Delay: delay, NotBefore: ceilMilli(now.Add(delay))}
+}
+
+// Oversize returns the decision for a record that does not fit the topic that d
+// forwards it to: the attempt was made all the same.
+func (d Decision) Oversize(now time.Time) Decision {
+	return deadLetter(ReasonOversize, d.Step, now)
+}
+
+// verdict returns why a failed record ends here, whatever its next wait would be,
+// or ReasonNone.
+func verdict(s Schedule, state record.State, class Class, made int, age time.Duration) Reason {
+	switch steps := len(s.Steps); {
+	case class == ClassInvalid:
+		return ReasonRejected
+	case class == ClassConflict:
+		return ReasonConflict
+	case class == ClassUnknown && state.Limited >= s.LimitedAttempts-1:
+		return ReasonLimited
+	case made > steps:
+		return ReasonExhausted
+	case state.Trace.Failures() >= steps:
+		return ReasonLoop
+	case age >= s.Lifetime:
+		return ReasonLifetime
+	}
+	return ReasonNone
+}
+
+// sinceFirstFailure returns the age of the first failure, which may be the one that
+// is being judged. It is never negative: a first failure that lies in the future
+// (another clock, a forged header) counts as now.
+func sinceFirstFailure(state record.State, now time.Time) time.Duration {
+	if state.FirstFailure.IsZero() {
+		return 0
+	}
+	return max(0, now.Sub(state.FirstFailure))
+}
+
+// delay returns the wait in a tier for a record that has spent elapsed of its
+// budget, and whether the budget allows one. A wait that would end past the budget
+// is shortened to its end when at least half of the nominal delay remains. No wait
+// and no half is negative, so a budget that is overspent allows none.
+func (s Schedule) delay(step int, elapsed time.Duration, uniform float64) (time.Duration, bool) {
+	tier := s.Steps[step-1]
+	remaining := s.Budget - max(elapsed, 0)
+	delay := tier.wait(uniform)
+	if delay > remaining {
+		return remaining, remaining >= tier.half()
+	}
+	return delay, true
+}
+
+func deadLetter(r Reason, made int, now time.Time) Decision {
+	return Decision{Action: ActionDeadLetter, Reason: r, Step: made, NotBefore: milli(now)}
+}
+
+// milli returns t as a header holds it: whole milliseconds of wall time.
+func milli(t time.Time) time.Time { return t.Truncate(time.Millisecond) }
+
+// ceilMilli rounds up, so that a header's precision never makes a record early.
+func ceilMilli(t time.Time) time.Time { return milli(t.Add(time.Millisecond - 1)) }
