@@ -1,0 +1,107 @@
+package window
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestMetadataIsText(t *testing.T) {
+	m := Metadata{TopicID: [16]byte{0xff, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}}
+	const want = "1:3ec94fb4:_wECAwQFBgcICQoLDA0ODw:"
+	if got := m.Encode(42); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestMetadataSurvivesARoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var m Metadata
+		copy(m.TopicID[:], rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "topic id"))
+		offset := rapid.Int64Min(0).Draw(t, "offset")
+		got, err := ParseMetadata(m.Encode(offset), offset)
+		if err != nil || got != m {
+			t.Fatalf("got %v, %v", got, err)
+		}
+	})
+}
+
+func TestParseMetadataTellsWhatIsWrong(t *testing.T) {
+	good := Metadata{TopicID: [16]byte{1}}.Encode(42)
+	tests := []struct {
+		name string
+		text string
+		want error
+	}{
+		{"nothing", "", ErrNoMetadata},
+		{"a later version", "2" + good[1:], ErrMetadataVersion},
+		{"another client's", "consumer: a", ErrMetadataCorrupt},
+		{"another client's, without a colon", "consumer", ErrMetadataCorrupt},
+		{"no version", ":" + good, ErrMetadataCorrupt},
+		{"a version alone", "1:", ErrMetadataCorrupt},
+		{"cut", good[:len(good)-1], ErrMetadataCorrupt},
+		{"longer", good + "x", ErrMetadataCorrupt},
+		{"a changed checksum", "1:00000000" + good[10:], ErrMetadataCorrupt},
+		{"a changed topic id", strings.Replace(good, ":AQ", ":BQ", 1), ErrMetadataCorrupt},
+		{"too long", signed("AQAAAAAAAAAAAAAAAAAAAA:"+strings.Repeat("x", MaxMetadata), 42), ErrMetadataCorrupt},
+		{"a short topic id", signed("AQ:", 42), ErrMetadataCorrupt},
+		{"a topic id that is no base64", signed("AQAAAAAAAAAAAAAAAAAAA!:", 42), ErrMetadataCorrupt},
+		{"no last field", signed("AQAAAAAAAAAAAAAAAAAAAA", 42), ErrMetadataCorrupt},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if m, err := ParseMetadata(test.text, 42); !errors.Is(err, test.want) || m != (Metadata{}) {
+				t.Errorf("got %v, %v, want %v", m, err, test.want)
+			}
+		})
+	}
+}
+
+func TestMetadataCountsOnlyBesideItsOffset(t *testing.T) {
+	text := Metadata{TopicID: [16]byte{1}}.Encode(42)
+	for _, offset := range []int64{41, 43, -1, 42 << 8} {
+		if _, err := ParseMetadata(text, offset); !errors.Is(err, ErrMetadataCorrupt) {
+			t.Errorf("offset %d: %v", offset, err)
+		}
+	}
+}
+
+func TestParseMetadataReadsPastWhatComesLater(t *testing.T) {
+	want := Metadata{TopicID: [16]byte{1}}
+	for _, text := range []string{
+		signed("AQAAAAAAAAAAAAAAAAAAAA:c2V0", 42), signed("AQAAAAAAAAAAAAAAAAAAAA:c2V0:more", 42),
+	} {
+		if got, err := ParseMetadata(text, 42); err != nil || got != want {
+			t.Errorf("%s: got %v, %v", text, got, err)
+		}
+	}
+}
+
+func FuzzParseMetadata(f *testing.F) {
+	f.Add("", int64(0))
+	f.Add(Metadata{}.Encode(0), int64(0))
+	f.Add(Metadata{TopicID: [16]byte{1}}.Encode(42), int64(42))
+	f.Add(signed("AQAAAAAAAAAAAAAAAAAAAA:c2V0", 7), int64(7))
+	f.Add("2:", int64(0))
+	f.Add("1:::::", int64(-1))
+	f.Fuzz(func(t *testing.T, text string, offset int64) {
+		m, err := ParseMetadata(text, offset)
+		if err != nil {
+			if m != (Metadata{}) {
+				t.Fatalf("an error and %v", m)
+			}
+			return
+		}
+		if got := m.Encode(offset); !strings.HasPrefix(text[11:], got[11:]) {
+			t.Fatalf("%q was read as %q", text, got)
+		}
+	})
+}
+
+// signed puts version and checksum before fields, as another retryd would.
+func signed(fields string, offset int64) string {
+	return fmt.Sprintf("1:%08x:%s", metadataChecksum(fields, offset), fields)
+}
