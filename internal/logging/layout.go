@@ -1,0 +1,52 @@
+package logging
+
+// layout is what the console shows of one verb. JSON carries every field.
+type layout struct {
+	topic   string // field of the topic column
+	columns []column
+}
+
+// column is one field behind the topic. It is left out when the line has no such
+// field, or when its text is hide because that says nothing new.
+type column struct {
+	field string
+	label string // what stands before the value
+	hide  string
+}
+
+// layoutOf returns the layout of a verb; other messages have none.
+func layoutOf(message string) (layout, bool) {
+	partition := column{field: FieldPartition, label: "part=", hide: "0"}
+	attempt := column{field: FieldAttempt, label: "attempt="}
+	status := column{field: FieldStatus, label: "status=", hide: "0"}
+	read := func(columns ...column) (layout, bool) {
+		offset := column{field: FieldOffset, label: "off="}
+		return layout{FieldTopic, append([]column{offset, partition}, columns...)}, true
+	}
+	switch message {
+	case Attempt:
+		return read(attempt, status,
+			column{field: FieldErrorKind, label: "error=", hide: "status"},
+			column{field: FieldClass, label: "class="})
+	case Forward:
+		return read(attempt,
+			column{field: FieldNext, label: "-> "},
+			column{field: FieldDelay, label: "delay="})
+	case Hold:
+		return read(
+			column{field: FieldWait, label: "wait="},
+			column{field: FieldNotBefore, label: "not-before="})
+	case Deliver:
+		return read(attempt, status,
+			column{field: FieldDuration, label: "duration="})
+	case DeadLetter:
+		// Where the record is now, since that is where somebody will look for it.
+		return layout{FieldNext, []column{
+			{field: FieldDLTOffset, label: "off="},
+			partition, attempt,
+			{field: FieldKey, label: "key="},
+			{field: FieldReason, label: "reason="},
+		}}, true
+	}
+	return layout{}, false
+}
