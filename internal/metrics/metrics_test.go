@@ -1,0 +1,200 @@
+package metrics
+
+import (
+	"errors"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/retryd/retryd/internal/policy"
+	"github.com/retryd/retryd/internal/record"
+)
+
+// oneOfEach registers everything with one relay, its main topic and one tier.
+func oneOfEach() (*prometheus.Registry, *Metrics, *Relay, *Tier) {
+	reg := prometheus.NewPedanticRegistry()
+	m := New(reg, "1.2.3")
+	r := m.Relay("loans")
+	r.Tier(TierMain)
+	return reg, m, r, r.Tier("1")
+}
+
+// snapshot maps each series that is not 0 to its value; of a histogram the count
+// and the sum.
+func snapshot(t *testing.T, reg prometheus.Gatherer) map[string]float64 {
+	t.Helper()
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := make(map[string]float64)
+	put := func(name string, v float64) {
+		if v != 0 {
+			values[name] = v
+		}
+	}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			var labels []string
+			for _, l := range m.GetLabel() {
+				labels = append(labels, l.GetName()+"="+l.GetValue())
+			}
+			name := f.GetName() + "{" + strings.Join(labels, ",") + "}"
+			put(name, m.GetCounter().GetValue()+m.GetGauge().GetValue())
+			put(name+" count", float64(m.GetHistogram().GetSampleCount()))
+			put(name+" sum", m.GetHistogram().GetSampleSum())
+		}
+	}
+	return values
+}
+
+func TestEachMethodMovesItsSeriesAndNoOther(t *testing.T) {
+	post := func(class policy.Class, kind policy.Kind) policy.Outcome {
+		return policy.Outcome{Class: class, Kind: kind, Duration: 250 * time.Millisecond}
+	}
+	const duration = "retryd_delivery_duration_seconds{relay=loans,tier=1} "
+	const deadLetters = "retryd_dead_letters_total{"
+	tests := []struct {
+		name string
+		call func(*Metrics, *Relay, *Tier)
+		want map[string]float64
+	}{
+		{"nothing", func(*Metrics, *Relay, *Tier) {}, map[string]float64{}},
+		{"log line dropped", func(m *Metrics, _ *Relay, _ *Tier) { m.LogLineDropped() },
+			map[string]float64{"retryd_log_lines_dropped_total{}": 1}},
+		{"in flight", func(_ *Metrics, r *Relay, _ *Tier) { r.InFlight(1); r.InFlight(1); r.InFlight(-1) },
+			map[string]float64{"retryd_attempts_in_flight{relay=loans}": 1}},
+		{"paused", func(_ *Metrics, r *Relay, _ *Tier) { r.EndpointPaused(true) },
+			map[string]float64{"retryd_endpoint_paused{relay=loans}": 1}},
+		{"paused no more", func(_ *Metrics, r *Relay, _ *Tier) { r.EndpointPaused(true); r.EndpointPaused(false) },
+			map[string]float64{}},
+		{"ready", func(_ *Metrics, r *Relay, _ *Tier) { r.Ready(true) },
+			map[string]float64{"retryd_relay_ready{relay=loans}": 1}},
+		{"dead letter", func(_ *Metrics, r *Relay, _ *Tier) { r.DeadLettered(policy.ReasonExhausted, policy.ClassTransient) },
+			map[string]float64{deadLetters + "class=transient,reason=exhausted,relay=loans}": 1}},
+		{"dead letter that never failed", func(_ *Metrics, r *Relay, _ *Tier) { r.DeadLettered(policy.ReasonExpired, policy.ClassNone) },
+			map[string]float64{deadLetters + "class=none,reason=expired,relay=loans}": 1}},
+		{"dead letter of a foreign class", func(_ *Metrics, r *Relay, _ *Tier) { r.DeadLettered(policy.ReasonExpired, "hostile") },
+			map[string]float64{deadLetters + "class=other,reason=expired,relay=loans}": 1}},
+		{"dead letter of a foreign reason", func(_ *Metrics, r *Relay, _ *Tier) { r.DeadLettered("hostile", policy.ClassInvalid) },
+			map[string]float64{deadLetters + "class=invalid,reason=other,relay=loans}": 1}},
+		{"malformed header", func(_ *Metrics, r *Relay, _ *Tier) { r.MalformedHeader(record.HeaderTrace) },
+			map[string]float64{"retryd_malformed_headers_total{header=x-trace,relay=loans}": 1}},
+		{"malformed foreign header", func(_ *Metrics, r *Relay, _ *Tier) { r.MalformedHeader("ce_id") },
+			map[string]float64{"retryd_malformed_headers_total{header=other,relay=loans}": 1}},
+		{"ignored header", func(_ *Metrics, r *Relay, _ *Tier) { r.IgnoredHeader(record.HeaderReason) },
+			map[string]float64{"retryd_ignored_headers_total{header=x-reason,relay=loans}": 1}},
+		{"produce errors", func(_ *Metrics, r *Relay, _ *Tier) { r.ProduceError("1"); r.ProduceError(TargetDLT) },
+			map[string]float64{"retryd_produce_errors_total{relay=loans,target=1}": 1, "retryd_produce_errors_total{relay=loans,target=dlt}": 1}},
+		{"delivered", func(_ *Metrics, _ *Relay, tier *Tier) { tier.Attempt(post("", ""), false) },
+			map[string]float64{"retryd_deliveries_total{class=none,outcome=delivered,relay=loans,tier=1}": 1, duration + "count": 1, duration + "sum": .25}},
+		{"failed", func(_ *Metrics, _ *Relay, tier *Tier) {
+			tier.Attempt(post(policy.ClassTransient, policy.KindTimeout), false)
+		},
+			map[string]float64{"retryd_deliveries_total{class=transient,outcome=failed,relay=loans,tier=1}": 1,
+				"retryd_delivery_errors_total{error_kind=timeout,relay=loans,tier=1}": 1, duration + "count": 1, duration + "sum": .25}},
+		{"held", func(_ *Metrics, _ *Relay, tier *Tier) {
+			tier.Attempt(post(policy.ClassEndpoint, policy.KindStatus), true)
+		},
+			map[string]float64{"retryd_deliveries_total{class=endpoint,outcome=held,relay=loans,tier=1}": 1,
+				"retryd_delivery_errors_total{error_kind=status,relay=loans,tier=1}": 1, duration + "count": 1, duration + "sum": .25}},
+		{"late", func(_ *Metrics, _ *Relay, tier *Tier) { tier.Late(1500 * time.Millisecond); tier.Late(-time.Hour) },
+			map[string]float64{"retryd_lateness_seconds{relay=loans,tier=1} count": 2, "retryd_lateness_seconds{relay=loans,tier=1} sum": 1.5}},
+		{"escalated", func(_ *Metrics, _ *Relay, tier *Tier) { tier.Escalated() },
+			map[string]float64{"retryd_escalations_total{relay=loans,tier=1}": 1}},
+		{"foreign", func(_ *Metrics, _ *Relay, tier *Tier) { tier.Foreign() },
+			map[string]float64{"retryd_foreign_records_total{relay=loans,tier=1}": 1}},
+		{"lag", func(_ *Metrics, _ *Relay, tier *Tier) { tier.SetLag(9, 9); tier.SetLag(2, 3) },
+			map[string]float64{"retryd_lag_records{relay=loans,state=due,tier=1}": 2, "retryd_lag_records{relay=loans,state=held,tier=1}": 3}},
+		{"window", func(_ *Metrics, _ *Relay, tier *Tier) { tier.SetWindow(4, 5) },
+			map[string]float64{"retryd_window_records{relay=loans,tier=1}": 4, "retryd_window_bytes{relay=loans,tier=1}": 5}},
+		{"commit", func(_ *Metrics, _ *Relay, tier *Tier) { tier.Committed(nil) },
+			map[string]float64{"retryd_commits_total{relay=loans,result=ok,tier=1}": 1}},
+		{"commit error", func(_ *Metrics, _ *Relay, tier *Tier) { tier.Committed(errors.New("fenced")) },
+			map[string]float64{"retryd_commits_total{relay=loans,result=error,tier=1}": 1}},
+		{"metadata ignored", func(_ *Metrics, _ *Relay, tier *Tier) { tier.MetadataIgnored(MetadataOtherTopic) },
+			map[string]float64{"retryd_metadata_ignored_total{reason=other_topic,relay=loans,tier=1}": 1}},
+		{"rebalanced", func(_ *Metrics, _ *Relay, tier *Tier) { tier.Rebalanced() },
+			map[string]float64{"retryd_rebalances_total{relay=loans,tier=1}": 1}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			reg, m, r, tier := oneOfEach()
+			tt.call(m, r, tier)
+			tt.want["retryd_build_info{goversion="+runtime.Version()+",version=1.2.3}"] = 1
+			if diff := cmp.Diff(tt.want, snapshot(t, reg)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestSeriesExistBeforeAnythingHappens(t *testing.T) {
+	reg, _, _, _ := oneOfEach()
+	classes, kinds, reasons := len(policy.Classes()), len(policy.Kinds()), len(policy.Reasons())
+	for name, want := range map[string]int{
+		"retryd_deliveries_total":        2 * (1 + 2*classes), // two tiers; delivered, failed and held
+		"retryd_delivery_errors_total":   2 * kinds,
+		"retryd_dead_letters_total":      reasons * (classes + 1),
+		"retryd_lag_records":             2 * 2,
+		"retryd_commits_total":           2 * 2,
+		"retryd_produce_errors_total":    2, // tier 1 and the dead-letter topic
+		"retryd_lateness_seconds":        2,
+		"retryd_relay_ready":             1,
+		"retryd_log_lines_dropped_total": 1,
+	} {
+		if got, err := testutil.GatherAndCount(reg, name); got != want || err != nil {
+			t.Errorf("%s: %d series (%v), want %d", name, got, err, want)
+		}
+	}
+}
+
+func TestSameRelayAndTierShareTheirSeries(t *testing.T) {
+	reg, m, r, tier := oneOfEach()
+	tier.Escalated()
+	r.Tier("1").Escalated()
+	m.Relay("loans").Tier("1").Escalated()
+	m.Relay("orders").Tier("1").Escalated()
+	got := snapshot(t, reg)
+	if a, b := got["retryd_escalations_total{relay=loans,tier=1}"], got["retryd_escalations_total{relay=orders,tier=1}"]; a != 3 || b != 1 {
+		t.Errorf("loans %v, orders %v, want 3 and 1", a, b)
+	}
+}
+
+func TestSeriesFollowThePrometheusConventions(t *testing.T) {
+	reg, _, _, _ := oneOfEach()
+	problems, err := testutil.GatherAndLint(reg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		t.Errorf("%s: %s", p.Metric, p.Text)
+	}
+}
+
+func TestHotPathAllocatesNothing(t *testing.T) {
+	_, _, _, tier := oneOfEach()
+	failed := policy.Outcome{Class: policy.ClassTransient, Kind: policy.KindStatus, Duration: time.Millisecond}
+	if n := testing.AllocsPerRun(100, func() {
+		tier.Attempt(failed, false)
+		tier.Attempt(policy.Outcome{}, false)
+		tier.Late(time.Millisecond)
+	}); n != 0 {
+		t.Errorf("%v allocations, want none", n)
+	}
+}
+
+func BenchmarkAttemptAndLate(b *testing.B) {
+	_, _, _, tier := oneOfEach()
+	failed := policy.Outcome{Class: policy.ClassTransient, Kind: policy.KindStatus, Duration: time.Millisecond}
+	b.ReportAllocs()
+	for b.Loop() {
+		tier.Attempt(failed, false)
+		tier.Late(time.Millisecond)
+	}
+}

@@ -1,0 +1,91 @@
+package metrics
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/retryd/retryd/internal/policy"
+)
+
+// TargetDLT names the dead-letter topic where a tier's label names the tier's.
+const TargetDLT = "dlt"
+
+// Relay is the part of one relay.
+type Relay struct {
+	m           *Metrics
+	name        string
+	inFlight    prometheus.Gauge
+	paused      prometheus.Gauge
+	ready       prometheus.Gauge
+	deadLetters map[policy.Reason]counters[policy.Class]
+	malformed   counters[string]
+	ignored     counters[string]
+}
+
+// Relay creates the series of a relay; its tiers follow with Relay.Tier.
+func (m *Metrics) Relay(name string) *Relay {
+	r := &Relay{
+		m:           m,
+		name:        name,
+		inFlight:    m.inFlight.WithLabelValues(name),
+		paused:      m.endpointPaused.WithLabelValues(name),
+		ready:       m.relayReady.WithLabelValues(name),
+		deadLetters: make(map[policy.Reason]counters[policy.Class]),
+	}
+	for _, reason := range policy.Reasons() {
+		r.deadLetters[reason] = r.deadLettersFor(string(reason))
+	}
+	r.malformed = newCounters(malformedHeaders(), func(header string) prometheus.Counter {
+		return m.malformedHeaders.WithLabelValues(name, header)
+	})
+	r.ignored = newCounters(ignoredHeaders(), func(header string) prometheus.Counter {
+		return m.ignoredHeaders.WithLabelValues(name, header)
+	})
+	m.produceErrors.WithLabelValues(name, TargetDLT)
+	return r
+}
+
+func (r *Relay) deadLettersFor(reason string) counters[policy.Class] {
+	classes := append(policy.Classes(), policy.ClassNone) // an expired record may never have failed
+	return newCounters(classes, func(class string) prometheus.Counter {
+		return r.m.deadLetters.WithLabelValues(r.name, reason, class)
+	})
+}
+
+// InFlight adds n POSTs to those that are being made: 1 before one, -1 after it.
+func (r *Relay) InFlight(n int) { r.inFlight.Add(float64(n)) }
+
+// EndpointPaused tells whether delivery pauses.
+func (r *Relay) EndpointPaused(paused bool) { set(r.paused, paused) }
+
+// Ready tells whether the relay does its work.
+func (r *Relay) Ready(ready bool) { set(r.ready, ready) }
+
+// DeadLettered counts a record that the dead-letter topic acknowledged. class is
+// that of its last failure, ClassNone if it never failed.
+func (r *Relay) DeadLettered(reason policy.Reason, class policy.Class) {
+	byClass, ok := r.deadLetters[reason]
+	if !ok {
+		byClass = r.deadLettersFor(other)
+	}
+	byClass.inc(class)
+}
+
+// MalformedHeader counts a header, by name, that is taken for absent.
+func (r *Relay) MalformedHeader(header string) { r.malformed.inc(header) }
+
+// IgnoredHeader counts a retry header, by name, on a record of the main topic.
+func (r *Relay) IgnoredHeader(header string) { r.ignored.inc(header) }
+
+// ProduceError counts a write that was not acknowledged. target is the label of a
+// tier, or TargetDLT.
+func (r *Relay) ProduceError(target string) {
+	r.m.produceErrors.WithLabelValues(r.name, target).Inc()
+}
+
+func set(g prometheus.Gauge, on bool) {
+	if on {
+		g.Set(1)
+		return
+	}
+	g.Set(0)
+}
