@@ -1,0 +1,122 @@
+// Package admin is the HTTP listener for operators: health, readiness and metrics.
+//
+// It knows neither Kafka nor relays: what it tells is handed in as functions. It
+// has no user, so it changes nothing and shows no record.
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+	"golang.org/x/net/netutil"
+)
+
+// A request is a few lines and an answer at most some megabytes, so a client that
+// needs longer is broken or hostile. The idle time is longer than the usual scrape
+// interval of 15 s to 1 min, so that scrapes reuse their connection.
+const (
+	readHeaderTimeout = 5 * time.Second
+	readTimeout       = 10 * time.Second // headers and body
+	writeTimeout      = 30 * time.Second // from the end of the headers
+	idleTimeout       = 75 * time.Second
+	maxHeaderBytes    = 16 << 10
+	maxConnections    = 128             // further ones wait in the kernel's backlog
+	shutdownTimeout   = 3 * time.Second // for answers that are being written
+)
+
+// Server is the listener. Listen first, then Run.
+type Server struct {
+	addr string
+	http *http.Server
+	ln   net.Listener // written by Listen, then only read
+	log  *zap.Logger
+}
+
+// New returns a server that is not listening yet. ready says whether this process
+// is ready, and what is missing; a process can be ready while one of its relays has
+// a problem of its own. It is called for each request, concurrently, and must not
+// block.
+func New(c Config, g prometheus.Gatherer, ready func() (bool, []Problem), log *zap.Logger) *Server {
+	return &Server{
+		addr: c.Listen,
+		log:  log,
+		http: &http.Server{
+			Handler:           handler(g, ready, log),
+			ReadHeaderTimeout: readHeaderTimeout,
+			ReadTimeout:       readTimeout,
+			WriteTimeout:      writeTimeout,
+			IdleTimeout:       idleTimeout,
+			MaxHeaderBytes:    maxHeaderBytes,
+			ErrorLog:          errorLog(log),
+		},
+	}
+}
+
+// Listen binds the address, so that one that is in use is an error at start and
+// not later. Without a configured address it does nothing. Whoever has called
+// Listen must call Run, which closes the listener; a context that has ended is
+// enough.
+func (s *Server) Listen() error {
+	if s.addr == "" {
+		return nil
+	}
+	ln, err := net.Listen("tcp", s.addr)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("admin.listen: %w: stop what listens there, or set another address", err)
+	}
+	if err != nil {
+		return fmt.Errorf("admin.listen: %w", err)
+	}
+	s.ln = ln
+	return nil
+}
+
+// Addr is the bound host:port, with the real port where the configured one is 0.
+// It is empty when nothing is bound.
+func (s *Server) Addr() string {
+	if s.ln == nil {
+		return ""
+	}
+	return s.ln.Addr().String()
+}
+
+// Run serves until ctx ends, then lets answers in progress finish for at most
+// 3 s and cuts the rest off. It returns nil after such a stop, and an error when
+// the listener breaks before. Without a configured address it only waits for ctx.
+func (s *Server) Run(ctx context.Context) error {
+	if s.ln == nil {
+		<-ctx.Done()
+		return nil
+	}
+	s.log.Info("admin listener started", zap.String("addr", s.Addr()))
+	served := make(chan error, 1)
+	go func() { served <- s.http.Serve(netutil.LimitListener(s.ln, maxConnections)) }()
+	select {
+	case err := <-served:
+		return errors.Join(fmt.Errorf("serve admin listener: %w", err), s.http.Close())
+	case <-ctx.Done():
+	}
+	s.shutdown()
+	<-served
+	return nil
+}
+
+// shutdown has its own bound, since the context of Run has ended.
+func (s *Server) shutdown() {
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
+	defer cancel()
+	if err := s.http.Shutdown(ctx); err == nil {
+		return
+	}
+	s.log.Warn("admin clients cut off", zap.Duration("after", shutdownTimeout))
+	if err := s.http.Close(); err != nil {
+		s.log.Warn("close admin listener", zap.Error(err))
+	}
+}
