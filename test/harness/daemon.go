@@ -1,0 +1,137 @@
+package harness
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const (
+	readyBound = time.Minute
+	exitBound  = time.Minute // longer than the daemon's own stop_timeout in any test
+	probeBound = 5 * time.Second
+)
+
+var adminKey = regexp.MustCompile(`(?m)^admin\s*:`)
+
+// Daemon is retryd as a process of its own.
+type Daemon struct {
+	admin string
+	proc  *process
+}
+
+// StartDaemon runs "binary run --config FILE" with the given YAML, to which it
+// adds the key admin with a free port. It does not wait: see WaitReady. The
+// process is killed at the end of the test if it still runs, and the end of its
+// log is shown if the test failed.
+func StartDaemon(t testing.TB, binary, config string) *Daemon {
+	t.Helper()
+	if adminKey.MatchString(config) {
+		t.Fatal("the configuration of a daemon under test has the key admin, which the harness sets")
+	}
+	addrs, err := freeAddrs(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, "retryd.yaml")
+	config += fmt.Sprintf("\nadmin: {listen: %q}\n", addrs[0])
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := &Daemon{admin: addrs[0]}
+	if d.proc, err = startProcess(exec.Command(binary, "run", "--config", file), filepath.Join(dir, "retryd.log")); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.cleanUp(t) })
+	return d
+}
+
+func (d *Daemon) cleanUp(t testing.TB) {
+	if err := d.proc.kill(); err != nil {
+		t.Error(err)
+	}
+	if t.Failed() {
+		t.Logf("the end of the daemon's log:\n%s", d.proc.tail())
+	}
+}
+
+// WaitReady returns once /readyz answers 200, and fails the test if the daemon
+// ends before that or is not ready within a minute.
+func (d *Daemon) WaitReady(t testing.TB) {
+	t.Helper()
+	err := poll(pollInterval, readyBound, "/readyz of the daemon", func() (bool, error) {
+		if !d.proc.running() {
+			return false, fmt.Errorf("the daemon ended before it was ready: %v", d.proc.err)
+		}
+		status, _, err := d.Get("/readyz")
+		return err == nil && status == http.StatusOK, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Get asks the daemon's admin listener.
+func (d *Daemon) Get(path string) (status int, body string, err error) {
+	client := http.Client{Timeout: probeBound, Transport: &http.Transport{DisableKeepAlives: true}}
+	response, err := client.Get("http://" + d.admin + path)
+	if err != nil {
+		return 0, "", err
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	return response.StatusCode, string(content), err
+}
+
+// Log returns what the daemon has written to both of its output streams so far.
+func (d *Daemon) Log() string {
+	content, err := os.ReadFile(d.proc.log)
+	if err != nil {
+		return err.Error()
+	}
+	return string(content)
+}
+
+// Stop sends SIGTERM, waits until the daemon has ended, and fails the test unless
+// it ends by itself within a minute with exit code 0.
+func (d *Daemon) Stop(t testing.TB) {
+	t.Helper()
+	d.Signal(t, syscall.SIGTERM)
+	if code := d.Wait(t, exitBound); code != 0 {
+		t.Errorf("the daemon ended with exit code %d on SIGTERM, want 0", code)
+	}
+}
+
+// Kill ends the daemon with SIGKILL and waits until it is gone.
+func (d *Daemon) Kill(t testing.TB) {
+	t.Helper()
+	if err := d.proc.kill(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Signal sends a signal; to a daemon that has ended it does nothing.
+func (d *Daemon) Signal(t testing.TB, s os.Signal) {
+	t.Helper()
+	if err := d.proc.signal(s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Wait returns the exit code once the daemon has ended by itself (-1 after a
+// signal), and fails the test if it does not within the bound.
+func (d *Daemon) Wait(t testing.TB, bound time.Duration) int {
+	t.Helper()
+	if !d.proc.wait(bound) {
+		t.Fatalf("the daemon still runs after %v", bound)
+	}
+	return d.proc.cmd.ProcessState.ExitCode()
+}
