@@ -1,0 +1,213 @@
+package forward
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestDefaultConfigNeedsOnlyAURL(t *testing.T) {
+	c := DefaultConfig()
+	c.URL = "http://127.0.0.1:8080/loans/overdue"
+	if errs := c.Validate(); errs != nil {
+		t.Errorf("defaults: %v", errs)
+	}
+}
+
+func TestValidateNamesKeyAndFix(t *testing.T) {
+	tests := []struct {
+		name   string
+		change func(*Config)
+		want   []string
+	}{
+		{"no url", func(c *Config) { c.URL = "" }, []string{"url: is required, for example http://127.0.0.1:8080/path"}},
+		{"timeout", func(c *Config) { c.Timeout = 0 }, []string{"timeout: is 0s, must be positive"}},
+		{"idle timeout", func(c *Config) { c.IdleTimeout = -time.Second }, []string{"idle_timeout: is -1s, must be positive"}},
+		{"nothing in flight", func(c *Config) { c.MaxInFlight = 0 }, []string{"max_in_flight: is 0, must be 1 to 10000"}},
+		{"too much in flight", func(c *Config) { c.MaxInFlight = 10_001 }, []string{"max_in_flight: is 10001, must be 1 to 10000"}},
+		{"limited", func(c *Config) { c.LimitedAttempts = 0 }, []string{"limited_attempts: is 0, must be at least 1"}},
+		{"success", func(c *Config) { c.Success = []int{200, 599, 199, 600} }, []string{
+			"success: 199 is no final HTTP status, must be 200 to 599",
+			"success: 600 is no final HTTP status, must be 200 to 599",
+		}},
+		{"content type", func(c *Config) { c.ContentType = "a\nb" }, []string{
+			"content_type: must be a media type in visible ASCII, for example application/json"}},
+		{"app version", func(c *Config) { c.AppVersionHeader = "x y" }, []string{`app_version_header: "x y" is no header name`}},
+		{"forward", func(c *Config) { c.ForwardHeaders = []string{"a*b", "", "Cookie", "*", "c*", "Retryd-Attempt"} }, []string{
+			`forward_headers: "a*b" is no header name; only the last character may be *`,
+			`forward_headers: "" is no header name; only the last character may be *`,
+			`forward_headers: "Cookie" is never forwarded; remove it`,
+			`forward_headers: "Retryd-Attempt" is never forwarded; remove it`,
+		}},
+		{"headers", func(c *Config) {
+			c.Headers = map[string]Secret{"a b": "secret", "Host": "secret", "X-A": "secret", "x_a": "secret", "x-b": "secret\n", "x-c": ""}
+		}, []string{
+			"headers.Host: cannot be set here; remove it",
+			"headers.a b: is no header name",
+			"headers.x-b: value must be visible ASCII without blanks at its ends",
+			"headers.x-c: value must be visible ASCII without blanks at its ends",
+			"headers.x_a: is set twice; names differ only in case, or in _ and -",
+		}},
+		{"two ways to authenticate", func(c *Config) {
+			c.BearerToken, c.BearerTokenFile = "secret", "/f"
+			c.Basic = Basic{Username: "u", Password: "secret"}
+			c.Headers = map[string]Secret{"authorization": "secret"}
+		}, []string{"bearer_token_file: only one of bearer_token, bearer_token_file, basic, headers.authorization may be set"}},
+		{"token", func(c *Config) { c.BearerToken = "secret\n" }, []string{"bearer_token: must be one line of visible ASCII"}},
+		{"no password", func(c *Config) { c.Basic.Username = "u" }, []string{
+			"basic.password: is required beside basic.username; set it or basic.password_file"}},
+		{"no user", func(c *Config) { c.Basic.Password = "secret" }, []string{"basic.username: must be visible ASCII without a colon"}},
+		{"two passwords", func(c *Config) { c.Basic = Basic{Username: "u", Password: "secret", PasswordFile: "/f"} }, []string{
+			"basic.password: only one of basic.password and basic.password_file may be set"}},
+		{"several at once", func(c *Config) { c.URL, c.Timeout, c.ContentType = "x", 0, "" }, []string{
+			"url: scheme must be http, https or unix", "timeout: is 0s, must be positive",
+			"content_type: must be a media type in visible ASCII, for example application/json"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := DefaultConfig()
+			c.URL = "http://127.0.0.1/"
+			tt.change(&c)
+			var got []string
+			for _, err := range c.Validate() {
+				got = append(got, err.Error())
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("errors (-want +got):\n%s", diff)
+			}
+			if all := strings.Join(got, "\n"); strings.Contains(all, "secret") {
+				t.Errorf("a secret is in %q", all)
+			}
+			if _, err := New(c, "r", "v"); err == nil || err.Error() != errors.Join(c.Validate()...).Error() {
+				t.Errorf("New: %v, want what Validate says", err)
+			}
+		})
+	}
+}
+
+func TestNewNamesTheSecretFileThatItCannotUse(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, content string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	missing, empty, two := filepath.Join(dir, "missing"), write("empty", "\n"), write("two", "secret\nline\n")
+	tests := []struct {
+		change func(*Config)
+		want   string
+	}{
+		{func(c *Config) { c.BearerTokenFile = missing }, "bearer_token_file: open " + missing + ": no such file or directory"},
+		{func(c *Config) { c.Basic = Basic{Username: "u", PasswordFile: empty} }, "basic.password_file: " + empty + " must hold one line of visible ASCII"},
+		{func(c *Config) { c.BearerTokenFile = two }, "bearer_token_file: " + two + " must hold one line of visible ASCII"},
+	}
+	for _, tt := range tests {
+		c := DefaultConfig()
+		c.URL = "http://127.0.0.1/"
+		tt.change(&c)
+		if _, err := New(c, "r", "v"); err == nil || err.Error() != tt.want {
+			t.Errorf("New: %v, want %s", err, tt.want)
+		}
+	}
+}
+
+func TestParseTarget(t *testing.T) {
+	long := "/" + strings.Repeat("s", 107)
+	tests := []struct {
+		url  string
+		want target
+		err  string // its start
+	}{
+		{url: "http://h", want: target{network: "tcp", address: "h:80", host: "h", uri: "/"}},
+		{url: "https://h:8443/a?b=c", want: target{network: "tcp", address: "h:8443", tlsName: "h", host: "h:8443", uri: "/a?b=c"}},
+		{url: "https://[::1]/", want: target{network: "tcp", address: "[::1]:443", tlsName: "::1", host: "[::1]", uri: "/"}},
+		{url: "http://h/a b/ü", want: target{network: "tcp", address: "h:80", host: "h", uri: "/a%20b/%C3%BC"}},
+		{url: "unix:///run/a.sock:/b?c", want: target{network: "unix", address: "/run/a.sock", host: "localhost", uri: "/b?c"}},
+		{url: "unix:///run/a.sock", want: target{network: "unix", address: "/run/a.sock", host: "localhost", uri: "/"}},
+		{url: "ftp://h/", err: "scheme must be"},
+		{url: "127.0.0.1:8080/a", err: "not a valid URL"},
+		{url: "http:///a", err: "has no host"},
+		{url: "http:h", err: "has no host"},
+		{url: "http://u:secret@h/", err: "must not have a user or password in it; use basic"},
+		{url: "http://u:sec/ret@h/", err: "not a valid URL"},
+		{url: "http://h/a#", err: "must not have a fragment"},
+		{url: "http://h:0/", err: "port must be 1 to 65535"},
+		{url: "http://h:65536/", err: "port must be 1 to 65535"},
+		{url: "http://h:x/", err: "not a valid URL"},
+		{url: "http://h:/", err: "has a colon after the host"},
+		{url: "http://ü/", err: "host must be plain ASCII"},
+		{url: "http://[fe80::1%25eth0]/", err: "host must be plain ASCII"},
+		{url: "http://h/?a b", err: "path and query must be percent-encoded"},
+		{url: "http://h/\r\nX: y", err: "not a valid URL"},
+		{url: "unix://run/a.sock:/b", err: "not a valid URL"},
+		{url: "unix:///:/b", err: "not a valid URL"},
+		{url: "unix:///a.sock:b", err: "not a valid URL"},
+		{url: "unix:///a.sock:/b#c", err: "must not have a fragment"},
+		{url: "unix://" + long + ":/", err: "path of the socket must have at most 107 bytes"},
+	}
+	for _, tt := range tests {
+		got, err := parseTarget(tt.url)
+		switch {
+		case tt.err == "" && (err != nil || got != tt.want):
+			t.Errorf("%q: %+v, %v; want %+v", tt.url, got, err, tt.want)
+		case tt.err != "" && (err == nil || !strings.HasPrefix(err.Error(), tt.err)):
+			t.Errorf("%q: %v, want %s", tt.url, err, tt.err)
+		}
+	}
+}
+
+func FuzzParseTarget(f *testing.F) {
+	for _, seed := range []string{"http://h:1/a?b", "https://[::1]/", "unix:///a:/b", "http://u:p@h", "http://h/ \r\n", "unix://x"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, raw string) {
+		got, err := parseTarget(raw)
+		if err != nil {
+			return
+		}
+		if got.address == "" || !isHost(got.host) || got.uri == "" || got.uri[0] != '/' || !isRequestTarget(got.uri) {
+			t.Errorf("%q: %+v", raw, got)
+		}
+	})
+}
+
+func TestSecretNeverShowsItself(t *testing.T) {
+	secret := Config{BearerToken: "hush", Basic: Basic{Password: "hush"}, Headers: map[string]Secret{"a": "hush"}}
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%10s"} {
+		for _, value := range []any{secret, &secret, secret.BearerToken, &secret.BearerToken, []Secret{"hush"}} {
+			got := fmt.Sprintf(verb, value)
+			if strings.Contains(got, "hush") || strings.Contains(strings.ToLower(got), "68757368") {
+				t.Errorf("%s shows %s", verb, got)
+			}
+		}
+		if got := fmt.Sprintf(verb, secret.BearerToken); got != mask {
+			t.Errorf("%s: %q, want %q", verb, got, mask)
+		}
+	}
+	if got, err := json.Marshal(secret); err != nil || strings.Contains(string(got), "hush") || !strings.Contains(string(got), `"***"`) {
+		t.Errorf("json: %s, %v", got, err)
+	}
+	text, _ := secret.BearerToken.MarshalText()
+	tree, _ := secret.BearerToken.MarshalYAML()
+	if string(text) != mask || tree != mask || secret.BearerToken.Reveal() != "hush" {
+		t.Errorf("text %q, yaml %v, revealed %q", text, tree, secret.BearerToken.Reveal())
+	}
+}
+
+func TestEmptySecretShowsThatItIsEmpty(t *testing.T) {
+	if got := fmt.Sprintf("%v|%#v|%s", Secret(""), Secret(""), Secret("")); got != "||" {
+		t.Errorf("empty: %q", got)
+	}
+	if got, err := json.Marshal(Secret("")); err != nil || string(got) != `""` {
+		t.Errorf("json of an empty one: %s, %v", got, err)
+	}
+}

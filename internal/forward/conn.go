@@ -1,0 +1,138 @@
+package forward
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+const (
+	maxHeader = 16 << 10 // bytes of a response's header
+	maxBody   = 64 << 10 // bytes read of a body so that its connection can be used again
+)
+
+// errStale means that a kept connection was closed by the endpoint before this
+// request began.
+var errStale = errors.New("connection closed while it was idle")
+
+// conn is one connection to the endpoint. One attempt at a time uses it.
+type conn struct {
+	net.Conn       // what the request is written to: TLS, or the wire itself
+	wire     *wire // what TLS, if any, writes to
+	alive    func() error
+	r        *bufio.Reader
+	w        *bufio.Writer
+	readErr  error     // of the last read in this exchange
+	kept     bool      // it has carried a request before
+	until    time.Time // while idle: when it has to be closed
+	scratch  [1024]byte
+}
+
+// wire counts the bytes that the kernel took, which is how it is known whether any
+// of a request can have reached the endpoint.
+type wire struct {
+	net.Conn
+	written int64
+}
+
+func (w *wire) Write(p []byte) (int, error) {
+	n, err := w.Conn.Write(p)
+	w.written += int64(n)
+	return n, err
+}
+
+// Read remembers why reading ended. fasthttp reports most causes as EOF, and
+// quotes the response in others.
+func (c *conn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.readErr = err
+	return n, err
+}
+
+// dial opens a connection, and does the TLS handshake.
+func (t target) dial(ctx context.Context, config *tls.Config) (*conn, *failure) {
+	var dialer net.Dialer
+	nc, err := dialer.DialContext(ctx, t.network, t.address)
+	if err != nil {
+		return nil, dialFailure(t.address, err)
+	}
+	c := newConn(nc)
+	if t.tlsName == "" {
+		return c, nil
+	}
+	session := tls.Client(c.wire, config)
+	if err := session.HandshakeContext(ctx); err != nil {
+		_ = nc.Close()
+		return nil, tlsFailure(t.address, err)
+	}
+	c.Conn = session
+	return c, nil
+}
+
+func newConn(nc net.Conn) *conn {
+	w := &wire{Conn: nc}
+	c := &conn{Conn: w, wire: w, alive: livenessOf(nc)}
+	c.r = bufio.NewReaderSize(c, maxHeader)
+	c.w = bufio.NewWriter(c)
+	return c
+}
+
+// exchange writes one request and reads the header of its response, whose body is
+// left to be read. sent tells whether any byte of the request left this process.
+func (c *conn) exchange(req *fasthttp.Request, resp *fasthttp.Response) (sent bool, err error) {
+	before := c.wire.written
+	c.readErr = nil
+	if c.kept && c.alive() != nil {
+		return false, errStale
+	}
+	err = req.Write(c.w)
+	if err == nil {
+		err = c.w.Flush()
+	}
+	sent = c.wire.written > before
+	if err != nil && (!sent || isTimeout(err)) {
+		return sent, err
+	}
+	resp.StreamBody = true
+	if readErr := resp.ReadLimitBody(c.r, 0); readErr != nil {
+		return sent, errors.Join(err, readErr)
+	}
+	if err != nil {
+		// The endpoint answered and closed without reading all of the request,
+		// like a 413. Its answer counts, its connection is of no more use.
+		resp.SetConnectionClose()
+	}
+	return sent, nil
+}
+
+// drain reads the body, at most maxBody bytes of it, and returns its first keep
+// bytes. whole tells whether the connection stands right behind the response.
+func (c *conn) drain(resp *fasthttp.Response, keep int) (head []byte, whole bool) {
+	body := resp.BodyStream()
+	if body == nil {
+		return nil, true
+	}
+	defer func() { _ = resp.CloseBodyStream() }()
+	for total := 0; total <= maxBody; {
+		n, err := body.Read(c.scratch[:])
+		total += n
+		head = append(head, c.scratch[:min(n, keep-len(head))]...)
+		if err != nil {
+			return head, errors.Is(err, io.EOF)
+		}
+	}
+	return head, false
+}
+
+// interrupt ends what runs on the connection.
+func (c *conn) interrupt() { _ = c.SetDeadline(time.Unix(1, 0)) }
+
+// Close closes without TLS's close_notify, which may wait 5 s for a peer that does
+// not read (crypto/tls, Conn.Close) and which tells a server nothing new.
+func (c *conn) Close() error { return c.wire.Close() }

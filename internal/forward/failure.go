@@ -1,0 +1,124 @@
+package forward
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/retryd/retryd/internal/policy"
+)
+
+// maxError bounds Outcome.Error, in bytes.
+const maxError = 256
+
+// failure is why there was no response. Its text names the address and the cause;
+// it never comes from the response, the URL or a header.
+type failure struct {
+	kind policy.Kind
+	text string
+}
+
+func failed(kind policy.Kind, format string, args ...any) *failure {
+	return &failure{kind: kind, text: oneLine(fmt.Sprintf(format, args...))}
+}
+
+// stopped is what an attempt ends with when its context has ended.
+func stopped() *failure { return failed(policy.KindTimeout, "stopped before a response") }
+
+// dialFailure explains why there is no connection. Whatever keeps one from being
+// made, apart from names and time, counts as refused: also a missing socket file,
+// or a network that cannot be reached.
+func dialFailure(address string, err error) *failure {
+	var dns *net.DNSError
+	switch {
+	case errors.As(err, &dns):
+		return failed(policy.KindDNS, "look up %s: %s", dns.Name, dns.Err)
+	case isTimeout(err):
+		return failed(policy.KindTimeout, "connect %s: no answer in time", address)
+	}
+	return failed(policy.KindRefused, "connect %s: %s", address, cause(err))
+}
+
+// tlsFailure explains a failed handshake. A connection that breaks during it says
+// nothing about certificates.
+func tlsFailure(address string, err error) *failure {
+	switch {
+	case isTimeout(err):
+		return failed(policy.KindTimeout, "tls handshake with %s: no answer in time", address)
+	case isReset(err):
+		return failed(policy.KindReset, "tls handshake with %s: connection closed", address)
+	}
+	return failed(policy.KindTLS, "tls handshake with %s: %s", address, err)
+}
+
+// exchangeFailure explains why there is no response on a connection. read is the
+// connection's own account of its last read, which tells more than err.
+func exchangeFailure(err, read error, timeout time.Duration) *failure {
+	var tooLarge *fasthttp.ErrSmallBuffer
+	switch {
+	case isTimeout(err) || isTimeout(read):
+		return failed(policy.KindTimeout, "no response within %s", timeout)
+	case isAlert(read):
+		return failed(policy.KindTLS, "tls: %s", read)
+	case errors.Is(read, io.EOF):
+		return failed(policy.KindReset, "connection closed before a response")
+	case read != nil:
+		return failed(policy.KindReset, "connection broken before a response: %s", cause(read))
+	case isReset(err):
+		return failed(policy.KindReset, "connection broken before the request: %s", cause(err))
+	case errors.As(err, &tooLarge):
+		return failed(policy.KindProtocol, "header of the response exceeds %d bytes", maxHeader)
+	}
+	return failed(policy.KindProtocol, "response is not valid HTTP/1.1")
+}
+
+// isAlert reports whether a TLS connection ended with an alert: a server that wants
+// a certificate says so only in answer to the first request (RFC 8446, section
+// 4.4.2.4). crypto/tls does not export the type of an alert.
+func isAlert(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && (op.Op == "remote error" || op.Op == "local error")
+}
+
+func isTimeout(err error) bool {
+	var t interface{ Timeout() bool }
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &t) && t.Timeout()
+}
+
+func isReset(err error) bool {
+	for _, reset := range []error{io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed, syscall.ECONNRESET, syscall.EPIPE} {
+		if errors.Is(err, reset) {
+			return true
+		}
+	}
+	return false
+}
+
+// cause returns what the kernel said, without the addresses that package net puts
+// around it.
+func cause(err error) string {
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		return errno.Error()
+	}
+	return err.Error()
+}
+
+// oneLine makes a text fit the header x-error: printable ASCII, at most maxError
+// bytes.
+func oneLine(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return ' '
+		}
+		return r
+	}, s)
+	return s[:min(len(s), maxError)]
+}

@@ -1,0 +1,182 @@
+// Package forward makes one HTTP attempt for one record, and guards the endpoint
+// with a gate.
+//
+// It holds, orders and commits nothing, and it never retries: an attempt is one
+// request, whose outcome package policy judges.
+//
+// Requests and responses are fasthttp's, its client is not: that one cannot be
+// interrupted by a context, does not tell whether a byte of a failed request went
+// out, keeps a connection no shorter than configured whatever the server announces,
+// and leaves a goroutine behind when it is closed.
+package forward
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/retryd/retryd/internal/policy"
+	"github.com/retryd/retryd/internal/record"
+)
+
+// Request is what one attempt sends. It is only read.
+type Request struct {
+	Record *record.Record
+	State  *record.State
+}
+
+// Client makes the attempts of one relay. It is safe for concurrent use. It opens
+// as many connections as there are attempts at a time: bounding them is the
+// caller's part.
+type Client struct {
+	target      target
+	dial        func(context.Context) (*conn, *failure)
+	idle        pool
+	timeout     time.Duration
+	idleTimeout time.Duration
+
+	agent       string
+	contentType string
+	forward     forwarding
+	fixed       []fixedHeader
+
+	success    []int
+	capture    bool
+	appVersion string
+	secrets    redactor
+}
+
+// New returns the client of one relay. relay and version make the User-Agent. It
+// reads the secret files; an error says with key and path what is wrong.
+func New(c Config, relay, version string) (*Client, error) {
+	if errs := c.Validate(); len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	t, err := parseTarget(c.URL)
+	if err != nil {
+		return nil, fmt.Errorf("url: %w", err)
+	}
+	creds, err := credentialsOf(c)
+	if err != nil {
+		return nil, err
+	}
+	config := &tls.Config{ServerName: t.tlsName, MinVersion: tls.VersionTLS12}
+	return &Client{
+		target:      t,
+		dial:        func(ctx context.Context) (*conn, *failure) { return t.dial(ctx, config) },
+		timeout:     c.Timeout,
+		idleTimeout: c.IdleTimeout,
+		agent:       userAgent(relay, version),
+		contentType: c.ContentType,
+		forward:     newForwarding(c.ForwardHeaders, namesOf(creds.headers)),
+		fixed:       creds.headers,
+		success:     c.Success,
+		capture:     c.CaptureResponse,
+		appVersion:  c.AppVersionHeader,
+		secrets:     newRedactor(creds.secrets),
+	}, nil
+}
+
+// Attempt posts the record once and reports what came of it. It returns within the
+// configured timeout, which covers resolving, connecting, TLS, the request and the
+// response, or as soon as ctx ends: then the connection is dropped, and the outcome
+// says nothing about the endpoint, which may or may not have taken the record.
+//
+// The endpoint sees one request at most. Only a kept connection that turns out to
+// be closed before one byte of the request was written is replaced by a new one.
+func (c *Client) Attempt(ctx context.Context, r Request) policy.Outcome {
+	start := time.Now()
+	req, resp := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
+	defer fasthttp.ReleaseRequest(req)
+	defer fasthttp.ReleaseResponse(resp)
+	c.build(req, r)
+	head, f := c.send(ctx, start.Add(c.timeout), req, resp)
+	var o policy.Outcome
+	switch {
+	case f == nil:
+		o = c.outcomeOf(resp, head)
+	case ctx.Err() != nil:
+		o = c.failureOf(stopped())
+	default:
+		o = c.failureOf(f)
+	}
+	o.Duration = time.Since(start)
+	return o
+}
+
+func (c *Client) failureOf(f *failure) policy.Outcome {
+	return policy.Outcome{Class: policy.Classify(0, f.kind), Kind: f.kind, Error: f.text}
+}
+
+// send makes the request on a kept connection, or on a new one. It returns the
+// start of the response's body.
+func (c *Client) send(ctx context.Context, deadline time.Time, req *fasthttp.Request, resp *fasthttp.Response) ([]byte, *failure) {
+	if ctx.Err() != nil {
+		return nil, stopped()
+	}
+	if kept := c.idle.get(time.Now()); kept != nil {
+		head, sent, f := c.sendOn(ctx, kept, deadline, req, resp)
+		if f == nil || sent || f.kind == policy.KindTimeout {
+			return head, f
+		}
+	}
+	dialCtx, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+	fresh, f := c.dial(dialCtx)
+	if f != nil {
+		return nil, f
+	}
+	head, _, f := c.sendOn(ctx, fresh, deadline, req, resp)
+	return head, f
+}
+
+// sendOn makes the request on cn, and then keeps or closes it. sent tells whether
+// any byte of the request left this process.
+func (c *Client) sendOn(ctx context.Context, cn *conn, deadline time.Time, req *fasthttp.Request, resp *fasthttp.Response) (head []byte, sent bool, f *failure) {
+	keep := time.Duration(0)
+	_ = cn.SetDeadline(deadline) // fails only on a closed connection, as does what follows
+	release := context.AfterFunc(ctx, cn.interrupt)
+	sent, err := cn.exchange(req, resp)
+	if err != nil {
+		f = exchangeFailure(err, cn.readErr, c.timeout)
+	} else {
+		var whole bool
+		head, whole = cn.drain(resp, c.headBytes(resp.StatusCode()))
+		if whole && cn.r.Buffered() == 0 {
+			keep = c.keepFor(resp)
+		}
+	}
+	if !release() {
+		keep = 0 // interrupt has run, or is about to
+	}
+	c.idle.put(cn, keep)
+	return head, sent, f
+}
+
+// Close drops the idle connections; those in use are closed after their attempt.
+func (c *Client) Close() { c.idle.close() }
+
+// userAgent returns "retryd/<version> (<relay>)". A comment in a header is closed
+// by a parenthesis.
+func userAgent(relay, version string) string {
+	plain := func(r rune) rune {
+		if r > '~' || !isVisible(byte(r)) || strings.ContainsRune(`()\`, r) {
+			return '_'
+		}
+		return r
+	}
+	return "retryd/" + strings.Map(plain, version) + " (" + strings.Map(plain, relay) + ")"
+}
+
+func namesOf(headers []fixedHeader) []string {
+	var names []string
+	for _, h := range headers {
+		names = append(names, h.name)
+	}
+	return names
+}

@@ -1,0 +1,95 @@
+package forward
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Validate returns every problem at once. Each text begins with the key, relative
+// to the endpoint, and none contains a secret or the URL.
+func (c Config) Validate() []error {
+	var errs []error
+	if _, err := parseTarget(c.URL); err != nil {
+		errs = append(errs, fmt.Errorf("url: %w", err))
+	}
+	errs = append(errs, c.limitErrors()...)
+	errs = append(errs, c.headerErrors()...)
+	return append(errs, c.credentialErrors()...)
+}
+
+func (c Config) limitErrors() []error {
+	var errs []error
+	if c.Timeout <= 0 {
+		errs = append(errs, fmt.Errorf("timeout: is %s, must be positive", c.Timeout))
+	}
+	if c.IdleTimeout <= 0 {
+		errs = append(errs, fmt.Errorf("idle_timeout: is %s, must be positive", c.IdleTimeout))
+	}
+	if c.MaxInFlight < 1 || c.MaxInFlight > 10_000 {
+		errs = append(errs, fmt.Errorf("max_in_flight: is %d, must be 1 to 10000", c.MaxInFlight))
+	}
+	if c.LimitedAttempts < 1 {
+		errs = append(errs, fmt.Errorf("limited_attempts: is %d, must be at least 1", c.LimitedAttempts))
+	}
+	for _, status := range c.Success {
+		if status < 200 || status > 599 {
+			errs = append(errs, fmt.Errorf("success: %d is no final HTTP status, must be 200 to 599", status))
+		}
+	}
+	return errs
+}
+
+func (c Config) headerErrors() []error {
+	var errs []error
+	if c.ContentType == "" || !isFieldValue(c.ContentType) {
+		errs = append(errs, errors.New("content_type: must be a media type in visible ASCII, for example application/json"))
+	}
+	if c.AppVersionHeader != "" && !isToken(c.AppVersionHeader) {
+		errs = append(errs, fmt.Errorf("app_version_header: %q is no header name", c.AppVersionHeader))
+	}
+	for _, p := range c.ForwardHeaders {
+		if err := forwardError(p); err != nil {
+			errs = append(errs, fmt.Errorf("forward_headers: %w", err))
+		}
+	}
+	names := slices.Sorted(maps.Keys(c.Headers))
+	for i, name := range names {
+		if err := fixedError(name, c.Headers[name], names[:i]); err != nil {
+			errs = append(errs, fmt.Errorf("headers.%s: %w", name, err))
+		}
+	}
+	return errs
+}
+
+// forwardError checks one pattern. A prefix may cover reserved names, which are
+// then not sent; a reserved name by itself is a mistake.
+func forwardError(p string) error {
+	name, prefix := strings.CutSuffix(p, "*")
+	switch {
+	case p == "*":
+		return nil
+	case !isToken(name) || strings.Contains(name, "*"):
+		return fmt.Errorf("%q is no header name; only the last character may be *", p)
+	case !prefix && isReserved(name):
+		return fmt.Errorf("%q is never forwarded; remove it", p)
+	}
+	return nil
+}
+
+func fixedError(name string, value Secret, earlier []string) error {
+	same := func(other string) bool { return sameName(name, other) }
+	switch {
+	case !isToken(name):
+		return errors.New("is no header name")
+	case slices.ContainsFunc(earlier, same):
+		return errors.New("is set twice; names differ only in case, or in _ and -")
+	case isReserved(name) && !sameName(name, "Authorization"):
+		return errors.New("cannot be set here; remove it")
+	case value == "" || !isFieldValue(value):
+		return errors.New("value must be visible ASCII without blanks at its ends")
+	}
+	return nil
+}
