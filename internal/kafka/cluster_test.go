@@ -1,0 +1,243 @@
+package kafka
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/google/go-cmp/cmp"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// Keys of the protocol's requests.
+const (
+	produceKey          = 0
+	metadataKey         = 3
+	offsetCommitKey     = 8
+	offsetFetchKey      = 9
+	createTopicsKey     = 19
+	describeConfigsKey  = 32
+	createPartitionsKey = 37
+)
+
+func TestConnectSaysWhoDidNotAnswer(t *testing.T) {
+	closed := silence(t)
+	closed.Close()
+	addr := closed.Addr().String()
+	_, err := Connect(configFor([]string{addr}))
+	if !errors.Is(err, sarama.ErrOutOfBrokers) {
+		t.Fatalf("connect: %v, want %v", err, sarama.ErrOutOfBrokers)
+	}
+	if want := "connect to [" + addr + "]: "; err.Error()[:len(want)] != want {
+		t.Errorf("connect: %q does not begin with %q", err, want)
+	}
+}
+
+func TestTopicsDescribesWhatExists(t *testing.T) {
+	c := connect(t, startBroker(t))
+	createTopic(t, c, "a", 3, nil)
+	got, err := c.Topics("a", "b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]Topic{"a": {Name: "a", ID: got["a"].ID, Partitions: 3, Replication: 1}}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(Topic{})); diff != "" {
+		t.Errorf("topics (-want +got):\n%s", diff)
+	}
+	if got["a"].ID == [16]byte{} {
+		t.Error("the topic has no id")
+	}
+	if all, err := c.Topics(); len(all) != 0 || err != nil {
+		t.Errorf("no names describe %v, %v", all, err)
+	}
+}
+
+func TestTopicMadeAnewHasAnotherID(t *testing.T) {
+	c := connect(t, startBroker(t))
+	ids := map[[16]byte]bool{}
+	for range 2 {
+		createTopic(t, c, "a", 1, nil)
+		topics, err := c.Topics("a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids[topics["a"].ID] = true
+		if err := c.admin.DeleteTopic("a"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(ids) != 2 {
+		t.Errorf("both topics have the id %v", ids)
+	}
+}
+
+func TestOffsetsOfTheLog(t *testing.T) {
+	config := startBroker(t)
+	c := connect(t, config)
+	createTopic(t, c, "a", 2, nil)
+	p := newProducers(t, config)
+	start := time.UnixMilli(1_800_000_000_000)
+	for i := range 3 {
+		write(t, target(t, p, "a", 1<<20), &sarama.ProducerMessage{
+			Partition: 1, Timestamp: start.Add(time.Duration(i) * time.Minute), Value: sarama.StringEncoder("x"),
+		})
+	}
+	if err := c.admin.DeleteRecords("a", map[int32]int64{1: 1}); err != nil {
+		t.Fatal(err)
+	}
+	since := func(at time.Time) func(map[string][]int32) (map[string]map[int32]int64, error) {
+		return func(topics map[string][]int32) (map[string]map[int32]int64, error) {
+			return c.Since(topics, at.UnixMilli())
+		}
+	}
+	tests := []struct {
+		name string
+		ask  func(map[string][]int32) (map[string]map[int32]int64, error)
+		want map[int32]int64
+	}{
+		{"begins", c.Begins, map[int32]int64{0: 0, 1: 1}},
+		{"ends", c.Ends, map[int32]int64{0: 0, 1: 3}},
+		{"since the time of a record", since(start.Add(2 * time.Minute)), map[int32]int64{0: -1, 1: 2}},
+		{"since between two", since(start.Add(time.Minute + time.Millisecond)), map[int32]int64{0: -1, 1: 2}},
+		{"since after the last", since(start.Add(time.Hour)), map[int32]int64{0: -1, 1: -1}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := tt.ask(map[string][]int32{"a": {0, 1}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(map[string]map[int32]int64{"a": tt.want}, got); diff != "" {
+				t.Errorf("offsets (-want +got):\n%s", diff)
+			}
+		})
+	}
+	if _, err := c.Ends(map[string][]int32{"missing": {0}}); !errors.Is(err, sarama.ErrUnknownTopicOrPartition) {
+		t.Errorf("ends of a missing topic: %v", err)
+	}
+}
+
+// A partition whose leader moved answers with an error once: the next question
+// goes to the new leader.
+func TestListingFindsAMovedLeader(t *testing.T) {
+	fake, config := startFake(t, kfake.NumBrokers(3), kfake.SeedTopics(1, "a"))
+	c := connect(t, config)
+	ask := func() error { _, err := c.Ends(map[string][]int32{"a": {0}}); return err }
+	if err := ask(); err != nil {
+		t.Fatal(err)
+	}
+	if err := fake.MoveTopicPartition("a", 0, (fake.LeaderFor("a", 0)+1)%3); err != nil {
+		t.Fatal(err)
+	}
+	if err := ask(); !errors.Is(err, sarama.ErrNotLeaderForPartition) {
+		t.Fatalf("the old leader says %v, want %v", err, sarama.ErrNotLeaderForPartition)
+	}
+	if err := ask(); err != nil {
+		t.Errorf("the second question fails too: %v", err)
+	}
+}
+
+// A cluster client must get over every broken connection by itself: it lives as
+// long as the process.
+func TestBrokenConnectionsAreReplaced(t *testing.T) {
+	fake, config := startFake(t, kfake.SeedTopics(1, "a"))
+	c := connect(t, config)
+	partitions := map[string][]int32{"a": {0}}
+	tests := []struct {
+		name string
+		key  int16
+		call func() error
+	}{
+		{"topics", metadataKey, func() error { _, err := c.Topics("a"); return err }},
+		{"ends", 2, func() error { _, err := c.Ends(partitions); return err }},
+		{"plan", describeConfigsKey, func() error { _, err := c.Plan("a", nil, true); return err }},
+		{"committed", offsetFetchKey, func() error { _, err := c.Committed("g", partitions); return err }},
+		{"commit", offsetCommitKey, func() error {
+			return c.Commit(Member{Group: "g", Generation: -1}, Offsets{"a": {0: {Offset: 1}}})
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			broke := make(chan struct{}, 1)
+			fake.ControlKey(tt.key, func(kmsg.Request) (kmsg.Response, error, bool) {
+				broke <- struct{}{}
+				return nil, errors.New("the connection breaks"), true // once
+			})
+			first := tt.call() // some calls are tried again by the client library
+			receive(t, "the connection to break", broke)
+			if err := tt.call(); err != nil {
+				t.Errorf("after a call that ended with %v, the next one: %v", first, err)
+			}
+		})
+	}
+}
+
+// Access that is denied takes a person: it must read like a fault, not like a
+// cluster that is away.
+func TestRefusalsAreProblems(t *testing.T) {
+	denied := kerr.TopicAuthorizationFailed.Code
+	tests := []struct {
+		name   string
+		key    int16
+		answer func(kmsg.Request) kmsg.Response
+		want   string
+	}{
+		{"describe", metadataKey, func(r kmsg.Request) kmsg.Response {
+			resp := r.ResponseKind().(*kmsg.MetadataResponse)
+			for _, asked := range r.(*kmsg.MetadataRequest).Topics {
+				topic := kmsg.NewMetadataResponseTopic()
+				topic.Topic, topic.ErrorCode = asked.Topic, denied
+				resp.Topics = append(resp.Topics, topic)
+			}
+			return resp
+		}, "topic main may not be looked at (kafka server: The client is not authorized to access this topic): grant Describe and DescribeConfigs on it"},
+		{"describe configuration", describeConfigsKey, func(r kmsg.Request) kmsg.Response {
+			resp := r.ResponseKind().(*kmsg.DescribeConfigsResponse)
+			for _, asked := range r.(*kmsg.DescribeConfigsRequest).Resources {
+				resource := kmsg.NewDescribeConfigsResponseResource()
+				resource.ResourceType, resource.ResourceName, resource.ErrorCode = asked.ResourceType, asked.ResourceName, denied
+				resp.Resources = append(resp.Resources, resource)
+			}
+			return resp
+		}, "topic main may not be looked at (kafka server: The client is not authorized to access this topic): grant Describe and DescribeConfigs on it"},
+		{"create", createTopicsKey, func(r kmsg.Request) kmsg.Response {
+			resp := r.ResponseKind().(*kmsg.CreateTopicsResponse)
+			topic := kmsg.NewCreateTopicsResponseTopic()
+			topic.Topic, topic.ErrorCode = r.(*kmsg.CreateTopicsRequest).Topics[0].Topic, denied
+			resp.Topics = append(resp.Topics, topic)
+			return resp
+		}, "topic main.DLT does not exist and Kafka refuses to create it (kafka server: The client is not authorized to access this topic): create it with 2 partitions, or let retryd do it"},
+		{"add partitions", createPartitionsKey, func(r kmsg.Request) kmsg.Response {
+			resp := r.ResponseKind().(*kmsg.CreatePartitionsResponse)
+			topic := kmsg.NewCreatePartitionsResponseTopic()
+			topic.Topic, topic.ErrorCode = r.(*kmsg.CreatePartitionsRequest).Topics[0].Topic, denied
+			resp.Topics = append(resp.Topics, topic)
+			return resp
+		}, "topic small has 1 partitions, main has 2, and Kafka refuses to add some (kafka server: The client is not authorized to access this topic): add partitions, or let retryd do it"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			fake, config := startFake(t, kfake.SeedTopics(2, "main"), kfake.SeedTopics(1, "small"))
+			c := connect(t, config)
+			fake.ControlKey(tt.key, func(r kmsg.Request) (kmsg.Response, error, bool) {
+				fake.KeepControl()
+				return tt.answer(r), nil, true
+			})
+			spec := TopicSpec{Name: "main.DLT"}
+			if tt.key == createPartitionsKey {
+				spec.Name = "small"
+			}
+			_, err := c.Plan("main", []TopicSpec{spec}, true)
+			var problems *PlanError
+			if !errors.As(err, &problems) {
+				t.Fatalf("plan: %v, want a *PlanError", err)
+			}
+			if diff := cmp.Diff([]string{tt.want}, problems.Problems); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,91 @@
+package kafka
+
+import (
+	"fmt"
+	"net"
+	"regexp"
+	"strconv"
+	"time"
+)
+
+// Config is how the cluster is reached.
+type Config struct {
+	Brokers        []string      `mapstructure:"brokers"`         // host:port
+	SessionTimeout time.Duration `mapstructure:"session_timeout"` // group membership lost after this silence
+	ClientID       string        `mapstructure:"client_id"`
+}
+
+// TopicsConfig says what may be done about topics.
+type TopicsConfig struct {
+	Create bool `mapstructure:"create"` // false: only check
+}
+
+// maxSessionTimeout is what a broker grants at most unless it is configured
+// otherwise (group.max.session.timeout.ms).
+const maxSessionTimeout = 30 * time.Minute
+
+// MaxTopicName is the longest topic name that Kafka accepts, in characters
+// (org.apache.kafka.common.internals.Topic).
+const MaxTopicName = 249
+
+var nameCharset = regexp.MustCompile(`^[a-zA-Z0-9._-]+$`)
+
+// DefaultConfig reaches a broker on this host. The session timeout is the one of
+// Kafka's own clients (KIP-735): it rides out the restart of a broker.
+func DefaultConfig() Config {
+	return Config{
+		Brokers:        []string{"127.0.0.1:9092"},
+		SessionTimeout: 45 * time.Second,
+		ClientID:       "retryd",
+	}
+}
+
+// DefaultTopics lets missing topics be created.
+func DefaultTopics() TopicsConfig {
+	return TopicsConfig{Create: true}
+}
+
+// Validate reports every problem, each text beginning with its key.
+func (c Config) Validate() []error {
+	var errs []error
+	if len(c.Brokers) == 0 {
+		errs = append(errs, fmt.Errorf("brokers: missing: give at least one host:port"))
+	}
+	for i, broker := range c.Brokers {
+		if err := checkBroker(broker); err != nil {
+			errs = append(errs, fmt.Errorf("brokers[%d]: %w", i, err))
+		}
+	}
+	if c.SessionTimeout <= 0 || c.SessionTimeout > maxSessionTimeout {
+		errs = append(errs, fmt.Errorf("session_timeout: must be more than 0s and at most 30m, not %s", c.SessionTimeout))
+	}
+	if !nameCharset.MatchString(c.ClientID) {
+		errs = append(errs, fmt.Errorf("client_id: %q must be letters, digits, \".\", \"_\" and \"-\", at least one", c.ClientID))
+	}
+	return errs
+}
+
+func checkBroker(broker string) error {
+	host, port, err := net.SplitHostPort(broker)
+	if err != nil || host == "" {
+		return fmt.Errorf("%q is not host:port, as in kafka1.example.com:9092", broker)
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+		return fmt.Errorf("the port of %q is not a number from 1 to 65535", broker)
+	}
+	return nil
+}
+
+// CheckTopicName returns an error that says what Kafka would not accept about
+// name, without naming a key.
+func CheckTopicName(name string) error {
+	switch {
+	case len(name) > MaxTopicName:
+		return fmt.Errorf("%q... is not a topic name: Kafka allows %d characters, not %d", name[:40], MaxTopicName, len(name))
+	case name == "." || name == "..":
+		return fmt.Errorf("%q is not a topic name: Kafka reserves it", name)
+	case !nameCharset.MatchString(name):
+		return fmt.Errorf("%q is not a topic name: Kafka allows letters, digits, \".\", \"_\" and \"-\", at least one", name)
+	}
+	return nil
+}

@@ -1,0 +1,59 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"github.com/IBM/sarama"
+)
+
+// dialer opens the connections of one client. They break when ctx ends, whatever
+// they wait for, and so do attempts to connect: the client library alone waits
+// for its timeouts.
+type dialer struct {
+	ctx     context.Context
+	timeout time.Duration // of one attempt to connect
+}
+
+// use makes the dialer the only way of a client to its brokers.
+func (d dialer) use(s *sarama.Config) {
+	s.Net.Proxy.Enable, s.Net.Proxy.Dialer = true, d
+}
+
+// Dial opens one connection.
+func (d dialer) Dial(network, addr string) (net.Conn, error) {
+	attempt := net.Dialer{Timeout: d.timeout}
+	opened, err := attempt.DialContext(d.ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	forget := context.AfterFunc(d.ctx, func() { _ = opened.Close() })
+	return &conn{Conn: opened, forget: forget}, nil
+}
+
+// conn is a connection that an answer overdue makes useless. The client library
+// keeps it open instead (sarama v1.61.1, broker.go:1425 excepts timeouts), and
+// every later request fails with the same error.
+type conn struct {
+	net.Conn
+	forget func() bool
+}
+
+// Read says that the connection is closed where the answer did not come in time.
+func (c *conn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = fmt.Errorf("no answer from %s in time: %w", c.RemoteAddr(), net.ErrClosed)
+	}
+	return n, err
+}
+
+// Close ends the connection before its context does.
+func (c *conn) Close() error {
+	c.forget()
+	return c.Conn.Close()
+}

@@ -1,0 +1,115 @@
+// Package kafka is the cluster as retryd uses it: client configurations, the plan
+// of topics, commits of its own, and the producers of forwards.
+//
+// It knows topics, groups and offsets, but no relay, no schedule and no header.
+package kafka
+
+import (
+	"context"
+	"time"
+
+	"github.com/IBM/sarama"
+)
+
+// CommitTimeout bounds one offset commit: no try begins later than that after the
+// first, and a request waits that long for its answer.
+const CommitTimeout = 5 * time.Second
+
+// ForwardTimeout is how long a stopping consumer waits for the acknowledgement of
+// a forward. A forward that takes longer is not completed, so it is repeated.
+const ForwardTimeout = 10 * time.Second
+
+func (c Config) base() *sarama.Config {
+	s := sarama.NewConfig()
+	s.ClientID = c.ClientID
+	s.Version = sarama.MaxVersion             // negotiated down per request
+	s.Metadata.AllowAutoTopicCreation = false // a typo must not make a topic
+	s.Metadata.RefreshFrequency = 30 * time.Second
+	s.MetricRegistry = noMetrics()
+	dialer{context.Background(), dialTimeout}.use(s)
+	return s
+}
+
+// dialTimeout bounds one attempt to connect.
+const dialTimeout = 5 * time.Second
+
+// ConsumerConfig is for one consumer group. rebalance is how long a member may
+// take to let go of its partitions.
+//
+// Marks are never used and automatic commits are off: a mark would overwrite the
+// metadata that is committed beside the offset.
+func (c Config) ConsumerConfig(rebalance time.Duration) *sarama.Config {
+	s := c.base()
+	s.Consumer.Offsets.AutoCommit.Enable = false
+	s.Consumer.Offsets.Initial = sarama.OffsetOldest // newest would skip records of new partitions
+	s.Consumer.Group.ResetInvalidOffsets = true
+	s.Consumer.Group.Session.Timeout = c.SessionTimeout
+	s.Consumer.Group.Heartbeat.Interval = c.heartbeat()
+	s.Consumer.Group.Rebalance.Timeout = rebalance
+	s.Consumer.Group.Rebalance.GroupStrategies = []sarama.BalanceStrategy{sarama.NewBalanceStrategySticky()}
+	s.Consumer.IsolationLevel = sarama.ReadCommitted
+	s.Consumer.MaxProcessingTime = 10 * time.Millisecond // one slow partition delays the others of its broker by at most this
+	s.Consumer.MaxWaitTime = 250 * time.Millisecond
+	s.Consumer.Fetch.Default = 256 << 10
+	s.Consumer.Fetch.Max = 0 // a record of any size is fetched
+	s.Consumer.Return.Errors = true
+	return s
+}
+
+// RebalanceTimeout is how long a member of a group needs at most to let go of its
+// partitions: to notice, to finish the attempt in flight, to forward and to commit.
+func (c Config) RebalanceTimeout(endpointTimeout time.Duration) time.Duration {
+	return c.heartbeat() + c.SessionTimeout/2 + endpointTimeout + ForwardTimeout + CommitTimeout
+}
+
+func (c Config) heartbeat() time.Duration {
+	return min(3*time.Second, c.SessionTimeout/3)
+}
+
+// adminConfig is for a client whose every call is over soon, with an answer or an
+// error: each request is sent once, to each broker at most, and the caller tries
+// again.
+func (c Config) adminConfig() *sarama.Config {
+	s := c.base()
+	s.Net.ReadTimeout, s.Net.WriteTimeout = CommitTimeout, CommitTimeout
+	s.Admin.Timeout = CommitTimeout - time.Second // the controller gives up before its client does
+	s.Metadata.Retry.Max = 0
+	return s
+}
+
+// producerConfig is for an idempotent producer of records up to maxMessageBytes,
+// which gives up on everything when ctx ends. The limit is the client's, not the
+// topic's: topics with different limits need different producers.
+func (c Config) producerConfig(ctx context.Context, maxMessageBytes int) *sarama.Config {
+	s := c.base()
+	dialer{ctx, dialTimeout}.use(s)
+	s.Net.ReadTimeout = 15 * time.Second // more than the 10 s that a broker waits for its replicas
+	s.Net.MaxOpenRequests = 1            // required by idempotence
+	s.Producer.Idempotent = true
+	s.Producer.RequiredAcks = sarama.WaitForAll
+	s.Producer.Return.Successes = true
+	s.Producer.Return.Errors = true
+	s.Producer.Compression = sarama.CompressionLZ4
+	s.Producer.MaxMessageBytes = maxMessageBytes
+	s.Producer.Partitioner = sarama.NewManualPartitioner
+	s.Producer.Retry.Max = 10
+	s.Producer.Retry.BackoffFunc = pauseUnless(ctx, 100*time.Millisecond)
+	s.Producer.Transaction.Retry.Max = 2 // of asking for the producer's id
+	s.Producer.Transaction.Retry.BackoffFunc = pauseUnless(ctx, 100*time.Millisecond)
+	// Without a leader the producer asks for metadata this often before it fails
+	// the records: it turns a broker's outage into waiting.
+	s.Metadata.Retry.Max = 40
+	s.Metadata.Retry.BackoffFunc = pauseUnless(ctx, 250*time.Millisecond)
+	s.Metadata.Timeout = 15 * time.Second // more than all pauses; for brokers that hang
+	return s
+}
+
+// pauseUnless is a constant pause between retries, none once ctx has ended.
+func pauseUnless(ctx context.Context, d time.Duration) func(retries, maxRetries int) time.Duration {
+	return func(int, int) time.Duration {
+		if ctx.Err() != nil {
+			return 0
+		}
+		return d
+	}
+}
