@@ -1,0 +1,174 @@
+package tier
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/IBM/sarama"
+	"go.uber.org/zap"
+
+	"github.com/retryd/retryd/internal/kafka"
+	"github.com/retryd/retryd/internal/logging"
+	"github.com/retryd/retryd/internal/metrics"
+)
+
+// rejoinPause is how long a consumer waits after a session that failed.
+const rejoinPause = time.Second
+
+// consumer is the member of one consumer group: it keeps joining until it is told
+// to stop. Each generation of the group is a session.
+type consumer struct {
+	relay   *Relay
+	source  source
+	metrics *metrics.Tier
+	abort   context.Context
+	group   sarama.ConsumerGroup // set by run before any session
+
+	session atomic.Pointer[session] // nil between sessions
+
+	mu   sync.Mutex
+	end  context.CancelFunc // ends the running session, which is then begun anew
+	gone bool               // the topic was deleted, and a retired tier does not come back
+}
+
+func (r *Relay) newConsumer(s source) *consumer {
+	return &consumer{relay: r, source: s, metrics: r.metrics.Tier(s.label)}
+}
+
+// run is a member of the group until ctx ends or a retired tier's topic is gone.
+func (c *consumer) run(ctx, abort context.Context) {
+	c.abort = abort
+	config := c.relay.Kafka.ConsumerConfig(c.relay.Kafka.RebalanceTimeout(c.relay.config.Endpoint.Timeout))
+	for ctx.Err() == nil {
+		group, err := sarama.NewConsumerGroup(c.relay.Kafka.Brokers, c.source.group, config)
+		if err == nil {
+			c.group = group
+			c.member(ctx)
+			return
+		}
+		c.relay.warn("joining the group", c.source.topic, err)
+		pause(ctx, rejoinPause)
+	}
+}
+
+// member joins again and again, and leaves the group at the end.
+func (c *consumer) member(ctx context.Context) {
+	var drain sync.WaitGroup
+	drain.Go(func() {
+		for err := range c.group.Errors() {
+			c.relay.warn("consuming", c.source.topic, err)
+		}
+	})
+	for ctx.Err() == nil && !c.retiredAndGone() {
+		err := c.consume(ctx)
+		if err != nil && ctx.Err() == nil {
+			c.relay.warn("consuming", c.source.topic, err)
+			pause(ctx, rejoinPause)
+		}
+	}
+	if err := c.group.Close(); err != nil {
+		c.relay.warn("leaving the group", c.source.topic, err)
+	}
+	drain.Wait()
+}
+
+func (c *consumer) consume(ctx context.Context) error {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	c.mu.Lock()
+	c.end = end
+	c.mu.Unlock()
+	return c.group.Consume(ctx, []string{c.source.topic}, handler{c})
+}
+
+// restart ends the running session; the next one begins at once.
+func (c *consumer) restart() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.end != nil {
+		c.end()
+	}
+}
+
+func (c *consumer) retiredAndGone() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.gone
+}
+
+// checkTopic compares the topic with the one that the running session reads.
+func (c *consumer) checkTopic(topics map[string]kafka.Topic) {
+	if c.source.step > len(c.relay.schedule.Steps) {
+		c.checkRetired()
+		return
+	}
+	s := c.session.Load()
+	if t, known := topics[c.source.topic]; s != nil && known && t.ID != s.topicID {
+		c.relay.log.Warn("topic was made anew: it is read from its earliest offset", zap.String(logging.FieldTopic, t.Name))
+		c.restart()
+	}
+}
+
+// checkRetired ends the consumer of a retired tier whose topic was deleted.
+func (c *consumer) checkRetired() {
+	found, err := c.relay.cluster.Topics(c.source.topic)
+	if err != nil {
+		return // seen at the next check
+	}
+	if _, exists := found[c.source.topic]; exists {
+		return
+	}
+	c.mu.Lock()
+	c.gone = true
+	c.mu.Unlock()
+	c.relay.status.forget(c)
+	c.relay.log.Info("retired tier topic was deleted: it is no longer consumed", zap.String(logging.FieldTopic, c.source.topic))
+	c.restart()
+}
+
+// handler adapts a consumer to sarama's group handler.
+type handler struct{ c *consumer }
+
+// Setup begins a session before any claim is read.
+func (h handler) Setup(s sarama.ConsumerGroupSession) error {
+	h.c.metrics.Rebalanced()
+	begun, err := h.c.begin(s)
+	if err != nil {
+		return err
+	}
+	h.c.session.Store(begun)
+	h.c.relay.status.joined(h.c)
+	h.c.relay.reportReady()
+	return nil
+}
+
+// ConsumeClaim reads one partition until it is revoked.
+func (h handler) ConsumeClaim(s sarama.ConsumerGroupSession, claim sarama.ConsumerGroupClaim) error {
+	running := h.c.session.Load()
+	return running.consume(s.Context(), claim)
+}
+
+// Cleanup ends the session after all claims have returned. It is also called after
+// a Setup that failed, when there is none.
+func (h handler) Cleanup(sarama.ConsumerGroupSession) error {
+	if s := h.c.session.Swap(nil); s != nil {
+		s.finish()
+	}
+	return nil
+}
+
+// pause waits, at most until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}
+
+// isFenced reports whether the member lost its generation.
+func isFenced(err error) bool { return errors.Is(err, kafka.ErrFenced) }

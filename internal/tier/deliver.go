@@ -1,0 +1,102 @@
+package tier
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/retryd/retryd/internal/forward"
+	"github.com/retryd/retryd/internal/policy"
+)
+
+// work attempts records until ctx ends. It takes a record only when the gate lets
+// it: while the endpoint is left alone, records wait in their windows.
+func (r *Relay) work(ctx context.Context) {
+	for {
+		pass, err := r.gate.Enter(ctx)
+		if err != nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			r.gate.Cancel(pass)
+			return
+		case j := <-r.jobs:
+			r.handle(ctx, j, pass)
+		}
+	}
+}
+
+// handle attempts a record that left its window, if it still may be. Every way out
+// completes it, gives it back, or hands it to a producer that will do one of these.
+func (r *Relay) handle(ctx context.Context, j *job, pass forward.Pass) {
+	now := time.Now()
+	switch {
+	case r.gate.Stale(pass) || !j.claim.mayStart(now):
+		r.gate.Cancel(pass)
+		j.claim.giveBack(j, now)
+	case r.expired(j, now):
+		r.gate.Cancel(pass)
+		r.expire(j, now)
+	default:
+		r.attempt(ctx, j, pass, now)
+	}
+}
+
+// attempt posts the record once and acts on the decision.
+func (r *Relay) attempt(ctx context.Context, j *job, pass forward.Pass, start time.Time) {
+	consumer := j.claim.session.consumer
+	late := lateness(j, start)
+	if !j.state.NotBefore.IsZero() {
+		consumer.metrics.Late(late)
+	}
+	r.metrics.InFlight(1)
+	outcome := r.client.Attempt(ctx, forward.Request{Record: &j.record, State: &j.state})
+	r.metrics.InFlight(-1)
+	if ctx.Err() != nil && !outcome.Delivered() { // cut off by retryd itself: nothing to judge
+		r.gate.Cancel(pass)
+		j.claim.giveBack(j, start)
+		return
+	}
+	r.gate.Leave(pass, outcome.Class)
+
+	now := time.Now()
+	judged := j.state
+	judged.Late += late
+	d := policy.Decide(r.schedule, judged, outcome, now, rand.Float64())
+	consumer.metrics.Attempt(outcome, d.Action == policy.ActionHold)
+	consumer.logAttempt(j, outcome, late)
+	switch d.Action {
+	case policy.ActionDone:
+		j.claim.complete(j)
+	case policy.ActionHold: // not judged; behind what is due already, so that probes rotate
+		j.claim.giveBack(j, now)
+	default:
+		to := r.routes.Load().target(d)
+		j.move = &move{
+			decision: d, to: to, at: now, response: outcome.Response, appVersion: outcome.AppVersion,
+			state: policy.Advance(judged, outcome, d, to.topic, now),
+		}
+		r.send(j)
+	}
+}
+
+// expire dead-letters a record that may no longer be delivered.
+func (r *Relay) expire(j *job, now time.Time) {
+	dlt := r.routes.Load().dlt
+	j.move = &move{
+		decision: policy.Decision{Action: policy.ActionDeadLetter, Reason: policy.ReasonExpired, NotBefore: now},
+		to:       dlt, at: now,
+		state: policy.Expire(j.state, dlt.topic, now),
+	}
+	r.send(j)
+}
+
+// lateness is how long after its due time a record's attempt starts. A main record
+// is due when it was written, which says nothing about the relay: it is not late.
+func lateness(j *job, start time.Time) time.Duration {
+	if j.state.NotBefore.IsZero() {
+		return 0
+	}
+	return max(0, start.Round(0).Sub(j.state.NotBefore))
+}

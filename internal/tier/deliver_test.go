@@ -1,0 +1,141 @@
+package tier
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/retryd/retryd/internal/forward"
+	"github.com/retryd/retryd/internal/policy"
+	"github.com/retryd/retryd/test/harness"
+)
+
+// withEndpoint gives a rig an endpoint and a gate, so that the test can be its worker.
+func withEndpoint(t *testing.T, r *rig, plan harness.Plan) (*harness.Endpoint, *atomic.Int64) {
+	t.Helper()
+	endpoint := harness.StartEndpoint(t, plan)
+	c := forward.DefaultConfig()
+	c.URL = endpoint.URL("/")
+	client, err := forward.New(c, "orders", "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	pauses := new(atomic.Int64)
+	r.relay.client = client
+	r.relay.gate = forward.NewGate(func(d time.Duration) {
+		if d > 0 {
+			pauses.Add(1)
+		}
+	})
+	return endpoint, pauses
+}
+
+// readNow lets the claim read one record that is due, outside of fake time.
+func (r *rig) readNow(t *testing.T) *job {
+	t.Helper()
+	r.messages <- message(r.next, time.Now())
+	r.next++
+	return r.worker()
+}
+
+func TestEndpointAtFaultSpendsNoAttempt(t *testing.T) {
+	r := tierRig(t)
+	defer r.stop()
+	endpoint, pauses := withEndpoint(t, r, func(harness.Request) harness.Answer { return harness.Answer{Status: http.StatusUnauthorized} })
+	j := r.readNow(t)
+	pass, err := r.relay.gate.Enter(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.relay.handle(t.Context(), j, pass)
+	again := r.worker() // it is back in its window
+	if again != j || j.state.Attempt != 1 || j.move != nil || r.low() != 0 {
+		t.Errorf("after a 401: attempt %d, decided %v, watermark %d; want 1, nothing, 0", j.state.Attempt, j.move, r.low())
+	}
+	if requests, _ := endpoint.Counts(); requests != 1 || pauses.Load() != 1 {
+		t.Errorf("%d requests and %d pauses, want one of each", requests, pauses.Load())
+	}
+	r.complete(again)
+}
+
+func TestPassOfAnOpenGateIsNoGoodOnceItCloses(t *testing.T) {
+	r := tierRig(t)
+	defer r.stop()
+	endpoint, _ := withEndpoint(t, r, nil)
+	early, err := r.relay.gate.Enter(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.relay.gate.Leave(early, policy.ClassThrottled)
+	j := r.readNow(t)
+	r.relay.handle(t.Context(), j, early)
+	if requests, _ := endpoint.Counts(); requests != 0 {
+		t.Errorf("%d requests while the endpoint is left alone", requests)
+	}
+	r.complete(r.worker())
+}
+
+func TestAttemptThatRetrydCutsOffIsNotJudged(t *testing.T) {
+	r := tierRig(t)
+	defer r.stop()
+	withEndpoint(t, r, func(harness.Request) harness.Answer { return harness.Answer{Hang: true} })
+	j := r.readNow(t)
+	pass, err := r.relay.gate.Enter(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r.relay.handle(ctx, j, pass)
+	if again := r.worker(); again != j || j.move != nil {
+		t.Errorf("decided %v, want nothing", j.move)
+	}
+	r.complete(j)
+}
+
+func TestExpiredRecordIsDeadLetteredWithoutAnAttempt(t *testing.T) {
+	r := tierRig(t)
+	defer r.stop()
+	endpoint, _ := withEndpoint(t, r, nil)
+	_, dlt := routed(r, nil, nil)
+	r.relay.schedule.ExpireAfter = time.Millisecond
+	j := r.readNow(t)
+	j.state.Origin.Timestamp = time.Now().Add(-time.Second)
+	pass, err := r.relay.gate.Enter(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.relay.handle(t.Context(), j, pass)
+	if requests, _ := endpoint.Counts(); requests != 0 {
+		t.Errorf("%d requests for a record that expired", requests)
+	}
+	if len(dlt.written()) != 1 || header(dlt.written()[0], "x-reason") != "expired" || header(dlt.written()[0], "x-attempt") != "1" {
+		t.Errorf("dead letters %v, want one with x-reason expired and x-attempt 1", dlt.written())
+	}
+	if low := r.low(); low != 1 {
+		t.Errorf("watermark %d, want 1", low)
+	}
+}
+
+func TestLatenessTravelsWithTheRecord(t *testing.T) {
+	r := tierRig(t)
+	defer r.stop()
+	withEndpoint(t, r, func(harness.Request) harness.Answer { return harness.Answer{Status: http.StatusServiceUnavailable} })
+	tier1, _ := routed(r, nil, nil)
+	j := r.readNow(t)
+	j.state.NotBefore = j.state.NotBefore.Add(-time.Minute)
+	j.state.Late = time.Hour
+	pass, err := r.relay.gate.Enter(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.relay.handle(t.Context(), j, pass)
+	late, err := strconv.Atoi(header(tier1.written()[0], "x-late-ms"))
+	if hopeful := int((time.Hour + time.Minute).Milliseconds()); err != nil || late < hopeful {
+		t.Errorf("x-late-ms %d (%v), want %d or more: this attempt's lateness is added to the earlier ones'", late, err, hopeful)
+	}
+}

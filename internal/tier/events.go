@@ -1,0 +1,77 @@
+package tier
+
+import (
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/retryd/retryd/internal/logging"
+	"github.com/retryd/retryd/internal/policy"
+)
+
+// One line per event of a record. Nothing is formatted when its level is off.
+
+// logHold tells of a record that waits.
+func (c *consumer) logHold(j *job, now time.Time) {
+	if line := c.relay.log.Check(zap.DebugLevel, logging.Hold); line != nil {
+		line.Write(c.fields(j, j.state.Attempt+1,
+			zap.Duration(logging.FieldWait, time.UnixMilli(j.due).Sub(now)),
+			zap.Time(logging.FieldNotBefore, time.UnixMilli(j.due)),
+		)...)
+	}
+}
+
+// logAttempt tells of a POST: a failure at info, a delivery at debug.
+func (c *consumer) logAttempt(j *job, o policy.Outcome, late time.Duration) {
+	level, verb := zapcore.InfoLevel, logging.Attempt
+	if o.Delivered() {
+		level, verb = zapcore.DebugLevel, logging.Deliver
+	}
+	if line := c.relay.log.Check(level, verb); line != nil {
+		line.Write(c.fields(j, j.state.Attempt+1,
+			zap.Int(logging.FieldStatus, o.Status),
+			zap.String(logging.FieldClass, string(o.Class)),
+			zap.String(logging.FieldErrorKind, string(o.Kind)),
+			zap.String(logging.FieldError, o.Error),
+			zap.Duration(logging.FieldDuration, o.Duration),
+			zap.Duration(logging.FieldLate, late),
+		)...)
+	}
+}
+
+// moved counts and tells of a record that another topic has acknowledged.
+func (c *consumer) moved(j *job, offset int64) {
+	m := j.move
+	verb := logging.Forward
+	written := zap.Skip()
+	if m.to.dlt {
+		verb, written = logging.DeadLetter, zap.Int64(logging.FieldDLTOffset, offset)
+		c.relay.metrics.DeadLettered(m.decision.Reason, policy.Class(m.state.Last.Class))
+	} else {
+		c.metrics.Escalated()
+	}
+	if line := c.relay.log.Check(zap.InfoLevel, verb); line != nil {
+		line.Write(c.fields(j, m.state.Attempt,
+			zap.String(logging.FieldNext, m.to.topic), written,
+			zap.Duration(logging.FieldDelay, m.decision.Delay),
+			zap.Time(logging.FieldNotBefore, m.decision.NotBefore),
+			zap.String(logging.FieldClass, m.state.Last.Class),
+			zap.String(logging.FieldReason, string(m.decision.Reason)),
+			zap.Int(logging.FieldStatus, m.state.Last.Status),
+		)...)
+	}
+}
+
+// fields names the record; attempt is the one that was made or comes next.
+func (c *consumer) fields(j *job, attempt int, more ...zap.Field) []zap.Field {
+	return append([]zap.Field{
+		zap.String(logging.FieldTier, c.source.label),
+		zap.String(logging.FieldTopic, j.record.Topic),
+		zap.Int32(logging.FieldPartition, j.record.Partition),
+		zap.Int64(logging.FieldOffset, j.record.Offset),
+		logging.Key(j.record.Key),
+		zap.Int(logging.FieldAttempt, attempt),
+		zap.String(logging.FieldEventID, j.state.EventID),
+	}, more...)
+}

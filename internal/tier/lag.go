@@ -1,0 +1,94 @@
+package tier
+
+import "time"
+
+// lagInterval is how often the ends of the consumed topics are asked for.
+const lagInterval = 5 * time.Second
+
+// measureLag exports, per tier, how many records of the assigned partitions are
+// due and how many are held. What is in the window is counted exactly; what is not
+// read yet counts as held while reading is as far ahead as it goes, else as due.
+func (r *Relay) measureLag() {
+	type assigned struct {
+		c *consumer
+		s *session
+	}
+	var running []assigned
+	partitions := map[string][]int32{}
+	r.status.each(func(c *consumer) {
+		s := c.session.Load()
+		if s == nil {
+			return
+		}
+		running = append(running, assigned{c, s})
+		for p := range s.claims {
+			partitions[c.source.topic] = append(partitions[c.source.topic], p)
+		}
+	})
+	if len(partitions) == 0 {
+		return
+	}
+	ends, err := r.cluster.Ends(partitions)
+	if err != nil {
+		r.warn("measuring lag", r.config.Topic, err)
+		return
+	}
+	for _, a := range running {
+		var sum gauge
+		for p, claim := range a.s.claims {
+			g := claim.gauge(ends[a.c.source.topic][p])
+			sum = gauge{sum.due + g.due, sum.held + g.held, sum.records + g.records, sum.bytes + g.bytes}
+		}
+		a.c.metrics.SetLag(sum.due, sum.held)
+		a.c.metrics.SetWindow(sum.records, sum.bytes)
+	}
+}
+
+// gauge is what a claim tells of itself.
+type gauge struct {
+	due, held int
+	records   int
+	bytes     int64
+}
+
+// snapshot is what run publishes for gauge, since it owns the window.
+type snapshot struct {
+	at    time.Time
+	due   int // in the window, and due
+	held  int // in the window, and not due
+	out   int // with a worker or a producer
+	next  int64
+	ahead bool
+}
+
+// publish takes a snapshot, at most once per tickInterval.
+func (c *claim) publish(now time.Time) {
+	if now.Sub(c.seen.at) < tickInterval {
+		return
+	}
+	due := c.window.CountDue(now.UnixMilli())
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.seen = snapshot{
+		at: now, due: due, held: c.window.Len() - due, out: c.started - c.finished,
+		next: c.unread, ahead: c.ahead(now),
+	}
+}
+
+func (c *claim) gauge(end int64) gauge {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	g := gauge{
+		due:     c.seen.due + c.seen.out,
+		held:    c.seen.held,
+		records: c.seen.due + c.seen.held + c.seen.out,
+		bytes:   c.share.Held(),
+	}
+	unread := int(max(0, end-c.seen.next))
+	if c.seen.ahead {
+		g.held += unread
+	} else {
+		g.due += unread
+	}
+	return g
+}

@@ -1,0 +1,131 @@
+package tier
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/IBM/sarama"
+
+	"github.com/retryd/retryd/internal/kafka"
+	"github.com/retryd/retryd/internal/metrics"
+	"github.com/retryd/retryd/internal/policy"
+	"github.com/retryd/retryd/internal/record"
+)
+
+// resendPause is how long a record waits after a write that failed, before it is
+// written again. The client has retried for longer by then.
+const resendPause = time.Second
+
+// move is a decision that must be written to another topic before its record is
+// complete.
+type move struct {
+	decision   policy.Decision
+	to         *target
+	state      record.State
+	at         time.Time // of the decision: the hop's timestamp
+	response   []byte
+	appVersion string
+	trimmed    bool // diagnostics were dropped, since it did not fit
+}
+
+// send writes a record to its next topic. It does not block; the record comes back
+// to its claim with the acknowledgement, or with the error.
+func (r *Relay) send(j *job) {
+	j.claim.forwarding(1)
+	j.move.to.Send(r.codec.message(j), func(offset int64, err error) {
+		j.claim.forwarding(-1)
+		r.sent(j, offset, err)
+	})
+}
+
+// sent acts on the answer to a write.
+func (r *Relay) sent(j *job, offset int64, err error) {
+	m := j.move
+	switch {
+	case err == nil:
+		j.claim.session.consumer.moved(j, offset)
+		j.claim.complete(j)
+	case errors.Is(err, kafka.ErrTooLarge) && !(m.to.dlt && m.trimmed):
+		r.metrics.ProduceError(m.label())
+		r.deadLetterOversize(j)
+	default: // it may have been written; written again it is a repeat, never lost
+		r.metrics.ProduceError(m.label())
+		r.warn("writing a record, it is held until that succeeds", m.to.topic, fmt.Errorf("%s/%d offset %d: %w", j.record.Topic, j.record.Partition, j.record.Offset, err))
+		j.claim.giveBack(j, time.Now().Add(resendPause))
+	}
+}
+
+// deadLetterOversize sends a record that does not fit its next topic to the
+// dead-letter topic, without the diagnostics that can be spared.
+func (r *Relay) deadLetterOversize(j *job) {
+	m := *j.move
+	now := time.Now()
+	if !m.to.dlt {
+		dlt := r.routes.Load().dlt
+		m.state.Trace = j.state.Trace.Fail(dlt.topic, now)
+		m.decision, m.to, m.at = m.decision.Oversize(now), dlt, now
+		m.state.NotBefore = m.decision.NotBefore
+	}
+	m.trimmed = true
+	j.move = &m
+	r.send(j)
+}
+
+// label names the target in metrics.
+func (m *move) label() string {
+	if m.to.dlt {
+		return metrics.TargetDLT
+	}
+	return fmt.Sprint(m.decision.Step)
+}
+
+// codec turns a decision into the message that travels on.
+type codec struct {
+	consumer string // x-consumer
+	version  string
+}
+
+func newCodec(c Config, version string) codec {
+	return codec{consumer: record.FormatConsumer(c.Name, c.Group), version: version}
+}
+
+// message keeps key, value, foreign headers and the partition number (modulo the
+// target's count), and sets the time of the decision.
+func (c codec) message(j *job) *sarama.ProducerMessage {
+	m := j.move
+	state := m.state
+	state.Consumer = c.consumer
+	headers := c.headers(j, state)
+	out := &sarama.ProducerMessage{
+		Partition: j.record.Partition % m.to.partitions,
+		Timestamp: m.at,
+		Headers:   make([]sarama.RecordHeader, len(headers)),
+	}
+	for i, h := range headers {
+		out.Headers[i] = sarama.RecordHeader{Key: h.Key, Value: h.Value}
+	}
+	if j.record.Key != nil { // a nil encoder is Kafka's null
+		out.Key = sarama.ByteEncoder(j.record.Key)
+	}
+	if j.record.Value != nil {
+		out.Value = sarama.ByteEncoder(j.record.Value)
+	}
+	return out
+}
+
+func (c codec) headers(j *job, state record.State) []record.Header {
+	main := j.claim.session.consumer.source.main()
+	m := j.move
+	if !m.to.dlt {
+		return record.AppendHeaders(nil, &j.record, &state, main)
+	}
+	dead := record.DeadLetter{
+		Reason: string(m.decision.Reason), Response: m.response,
+		Version: c.version, AppVersion: m.appVersion,
+	}
+	if m.trimmed {
+		state, dead = record.TrimDiagnostics(state, dead)
+	}
+	return record.AppendDeadLetter(nil, &j.record, &state, dead, main)
+}

@@ -1,0 +1,216 @@
+// Package tier is the running chain of one relay: it consumes main and tiers, holds
+// each record until it is due, attempts delivery, forwards what fails to the next
+// topic, and commits what is complete.
+//
+// The way of a record: a claim (one partition) reads it into its window, offers it
+// to the relay's workers when it is due, a worker attempts it and policy decides;
+// then it is complete, or it is when the next topic has acknowledged it. The
+// session (one generation of a group) commits the low watermarks of its claims.
+//
+// What fails is never skipped: a record is complete only when the endpoint accepted
+// it or another topic has it. What is not complete at a stop or a revoke is read
+// again by the next owner.
+package tier
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/retryd/retryd/internal/forward"
+	"github.com/retryd/retryd/internal/kafka"
+	"github.com/retryd/retryd/internal/logging"
+	"github.com/retryd/retryd/internal/metrics"
+	"github.com/retryd/retryd/internal/policy"
+	"github.com/retryd/retryd/internal/record"
+	"github.com/retryd/retryd/internal/window"
+)
+
+// Recheck is how often a relay looks at its topics: for a fault that was mended,
+// for partitions that were added and for topics that were made anew.
+const Recheck = 30 * time.Second
+
+// Deps is what the relays of one process share.
+type Deps struct {
+	Kafka     kafka.Config
+	Topics    kafka.TopicsConfig
+	Window    window.Config
+	Producers *kafka.Producers
+	Budget    *window.Budget
+	Metrics   *metrics.Metrics
+	Log       *zap.Logger
+	Version   string
+}
+
+// Relay is one relay. Make it with New, run it once with Run.
+type Relay struct {
+	Deps
+	cluster  *kafka.Cluster // set by Run
+	config   Config
+	schedule policy.Schedule
+	codec    codec
+	client   *forward.Client
+	gate     *forward.Gate
+	metrics  *metrics.Relay
+	log      *zap.Logger
+	limiter  logging.Limiter
+	jobs     chan *job // unbuffered: a record leaves its window only when a worker is free
+
+	// recheck is Recheck; tests shorten it before Run.
+	recheck time.Duration
+
+	routes  atomic.Pointer[routes] // replaced whenever the topics were looked at
+	started bool                   // start was resolved; written by Run only
+	status  status
+}
+
+// New checks what only the machine can tell (files of secrets) and makes no
+// connection. The configuration must be valid.
+func New(c Config, d Deps) (*Relay, error) {
+	schedule, errs := c.Schedule()
+	if len(errs) > 0 {
+		return nil, errs[0]
+	}
+	client, err := forward.New(c.Endpoint, c.Name, d.Version)
+	if err != nil {
+		return nil, err
+	}
+	r := &Relay{
+		Deps: d, config: c, schedule: schedule, client: client, recheck: Recheck,
+		metrics: d.Metrics.Relay(c.Name),
+		log:     d.Log.With(zap.String(logging.FieldRelay, c.Name)),
+		jobs:    make(chan *job),
+	}
+	r.codec = newCodec(c, d.Version)
+	r.gate = forward.NewGate(r.paused)
+	return r, nil
+}
+
+// Run consumes from cluster until ctx ends, then lets attempts and forwards in flight finish,
+// commits and leaves the groups. abort gives up on what is in flight: it is not
+// complete, so it is repeated by the next owner. Every error is logged, counted
+// and shown by Problem; none ends a relay.
+func (r *Relay) Run(ctx, abort context.Context, cluster *kafka.Cluster) {
+	r.cluster = cluster
+	defer r.client.Close()
+	topics, ok := r.prepare(ctx)
+	if !ok {
+		return
+	}
+	working, stopWorking := context.WithCancel(abort)
+	defer stopWorking()
+	var workers, consumers sync.WaitGroup
+	for range r.config.Endpoint.MaxInFlight {
+		workers.Go(func() { r.work(working) })
+	}
+	sources := r.sources(topics)
+	for _, s := range sources {
+		c := r.newConsumer(s)
+		r.status.expect(c)
+		consumers.Go(func() { c.run(ctx, abort) })
+	}
+	r.watch(ctx)
+	consumers.Wait()
+	stopWorking()
+	workers.Wait()
+}
+
+// Problem returns what keeps the relay from being ready, or "". fault says that
+// the relay itself is at fault (a topic, a missing start), not the cluster's
+// reachability or a group that is still joining.
+func (r *Relay) Problem() (text string, fault bool) { return r.status.problem() }
+
+func (r *Relay) reportReady() {
+	text, _ := r.Problem()
+	r.metrics.Ready(text == "")
+}
+
+// Name returns the relay's name.
+func (r *Relay) Name() string { return r.config.Name }
+
+// watch looks at the topics again until ctx ends, and passes on what changed.
+func (r *Relay) watch(ctx context.Context) {
+	recheck := time.NewTicker(r.recheck)
+	defer recheck.Stop()
+	lag := time.NewTicker(lagInterval)
+	defer lag.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-recheck.C:
+			if err := r.plan(); err != nil {
+				r.fault(err)
+				continue
+			}
+			r.status.clear()
+			r.reportReady()
+			r.status.each(func(c *consumer) { c.checkTopic(r.routes.Load().topics) })
+		case <-lag.C:
+			r.measureLag()
+		}
+	}
+}
+
+// paused reports the gate's state: for how long the endpoint is left alone, 0 when
+// delivery goes on.
+func (r *Relay) paused(d time.Duration) {
+	r.metrics.EndpointPaused(d > 0)
+	if d == 0 {
+		r.log.Info("endpoint answers again, delivery goes on")
+		return
+	}
+	r.log.Warn("endpoint or its configuration is at fault, delivery pauses and no attempt is spent", zap.Duration("pause", d))
+}
+
+// warn logs a failure that may repeat, at most once in a while per topic.
+func (r *Relay) warn(message, topic string, err error) {
+	if n, ok := r.limiter.Allow(message, topic, time.Now()); ok {
+		r.log.Warn(message, zap.String(logging.FieldTopic, topic), zap.Error(err), logging.Suppressed(n))
+	}
+}
+
+// fault makes the relay's own trouble known.
+func (r *Relay) fault(err error) {
+	r.status.set(err)
+	r.reportReady()
+	r.warn("relay is not ready", r.config.Topic, err)
+}
+
+// expired reports whether a record may no longer be delivered.
+func (r *Relay) expired(j *job, now time.Time) bool {
+	return policy.Expired(r.schedule, j.state.Origin.Timestamp, now)
+}
+
+// target returns where a decision sends a record.
+func (rt *routes) target(d policy.Decision) *target {
+	if d.Action == policy.ActionForward {
+		return rt.tiers[d.Step-1]
+	}
+	return rt.dlt
+}
+
+// source is one topic that a relay consumes.
+type source struct {
+	topic string
+	group string
+	label string // main, or the tier's number
+	step  int    // the attempts of a record without x-attempt: 0 on main, i in tier i
+	least time.Duration
+	delay time.Duration // of a record without x-not-before
+}
+
+func (s source) main() bool { return s.step == 0 }
+
+// job is a record on its way through one claim.
+type job struct {
+	claim  *claim
+	record record.Record
+	state  record.State
+	due    int64 // epoch ms; when it may leave the window
+	size   int64 // bytes charged to the window
+	move   *move // what is decided but not yet written; nil: the record is to be attempted
+}

@@ -1,0 +1,241 @@
+package tier
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/IBM/sarama"
+	"go.uber.org/zap"
+
+	"github.com/retryd/retryd/internal/kafka"
+	"github.com/retryd/retryd/internal/logging"
+	"github.com/retryd/retryd/internal/metrics"
+	"github.com/retryd/retryd/internal/window"
+)
+
+// commitInterval is how often complete work is committed.
+const commitInterval = time.Second
+
+// session is one generation of a group as this member sees it: its claims, its
+// lease, and the one writer of its commits.
+//
+// Invariants:
+//   - an offset is committed only when everything below it that was fetched is
+//     complete;
+//   - at most one commit is in flight;
+//   - an attempt starts only while the lease is fresh: the last acknowledged commit
+//     was sent less than half the session timeout ago, so that the group cannot
+//     have given the partition away since.
+type session struct {
+	consumer *consumer
+	member   kafka.Member
+	topicID  [16]byte
+	claims   map[int32]*claim // fixed from begin on
+
+	renew chan struct{} // asks the commit writer for a commit now
+	stop  context.CancelFunc
+	wrote sync.WaitGroup // the commit writer
+
+	mu    sync.Mutex
+	sent  time.Time       // when the last acknowledged commit was sent; zero: none
+	acked map[int32]int64 // what it held
+}
+
+// begin settles where each claim starts, and commits it: that is the lease, and
+// proof that the generation is current.
+func (c *consumer) begin(gs sarama.ConsumerGroupSession) (*session, error) {
+	s := &session{
+		consumer: c,
+		member:   kafka.Member{Group: c.source.group, ID: gs.MemberID(), Generation: gs.GenerationID()},
+		claims:   map[int32]*claim{},
+		renew:    make(chan struct{}, 1),
+		acked:    map[int32]int64{},
+	}
+	partitions := gs.Claims()[c.source.topic]
+	if len(partitions) > 0 {
+		if err := s.locate(gs, partitions); err != nil {
+			return nil, err
+		}
+		if err := s.commit(true); err != nil {
+			return nil, err
+		}
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	s.wrote.Go(func() { s.writeCommits(ctx) })
+	c.relay.log.Info("partitions assigned", zap.String(logging.FieldTopic, c.source.topic),
+		zap.String(logging.FieldGroup, c.source.group), zap.Int32s("partitions", partitions), zap.Int32("generation", s.member.Generation))
+	return s, nil
+}
+
+// locate finds the starting offset of each claim and steers the client to it.
+func (s *session) locate(gs sarama.ConsumerGroupSession, partitions []int32) error {
+	topic, cluster := s.consumer.source.topic, s.consumer.relay.cluster
+	topics, err := cluster.Topics(topic)
+	if err != nil {
+		return err
+	}
+	found, exists := topics[topic]
+	if !exists {
+		return fmt.Errorf("%s: %w", topic, kafka.ErrNoTopic)
+	}
+	s.topicID = found.ID
+	want := map[string][]int32{topic: partitions}
+	committed, err := cluster.Committed(s.member.Group, want)
+	if err != nil {
+		return err
+	}
+	begins, err := cluster.Begins(want)
+	if err != nil {
+		return err
+	}
+	for _, p := range partitions {
+		at, has := committed[topic][p]
+		start := s.startOf(p, at, has, begins[topic][p])
+		// The client takes its own fetch of the commit as its start: lower it or raise it.
+		gs.ResetOffset(topic, p, start, "")
+		gs.MarkOffset(topic, p, start, "")
+		s.claims[p] = newClaim(s, p, start)
+	}
+	return nil
+}
+
+// startOf returns where a partition is read from: the commit, unless it belongs to
+// another topic of the same name or lies below what still exists.
+func (s *session) startOf(p int32, at kafka.Committed, has bool, begin int64) int64 {
+	if !has {
+		return begin
+	}
+	meta, err := window.ParseMetadata(at.Metadata, at.Offset)
+	partition := zap.Int32(logging.FieldPartition, p)
+	topic := zap.String(logging.FieldTopic, s.consumer.source.topic)
+	log := s.consumer.relay.log
+	switch {
+	case errors.Is(err, window.ErrNoMetadata): // a commit of another tool: only its offset counts
+	case err != nil:
+		s.consumer.metrics.MetadataIgnored(metrics.MetadataCorrupt)
+		log.Warn("commit metadata is unusable, the offset alone counts", topic, partition, zap.Error(err))
+	case meta.TopicID != s.topicID:
+		s.consumer.metrics.MetadataIgnored(metrics.MetadataOtherTopic)
+		log.Warn("topic was made anew since the last commit: it is read from its earliest offset", topic, partition, zap.Int64("committed", at.Offset))
+		return begin
+	}
+	if at.Offset < begin {
+		log.Error("records were deleted by retention before they were read", topic, partition, zap.Int64("records", begin-at.Offset))
+		return begin
+	}
+	return at.Offset
+}
+
+// consume runs one claim.
+func (s *session) consume(ctx context.Context, gc sarama.ConsumerGroupClaim) error {
+	c := s.claims[gc.Partition()]
+	if c == nil {
+		return fmt.Errorf("%s/%d was claimed without being assigned", gc.Topic(), gc.Partition())
+	}
+	c.run(ctx, gc.Messages())
+	return nil
+}
+
+// finish commits what is complete; every claim has returned.
+func (s *session) finish() {
+	s.stop()
+	s.wrote.Wait()
+	deadline := time.Now().Add(kafka.CommitTimeout)
+	for {
+		err := s.commit(false)
+		if err == nil || isFenced(err) || time.Now().After(deadline) || s.consumer.abort.Err() != nil {
+			if err != nil {
+				s.consumer.relay.log.Warn("last commit of the session is missing, its records are delivered again",
+					zap.String(logging.FieldTopic, s.consumer.source.topic), zap.Error(err))
+			}
+			break
+		}
+		pause(s.consumer.abort, 100*time.Millisecond)
+	}
+	s.consumer.metrics.SetLag(0, 0)
+	s.consumer.metrics.SetWindow(0, 0)
+}
+
+// writeCommits is the group's one commit writer.
+func (s *session) writeCommits(ctx context.Context) {
+	tick := time.NewTicker(commitInterval)
+	defer tick.Stop()
+	for {
+		asked := false
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-s.renew:
+			asked = true
+		}
+		if err := s.commit(asked); err != nil {
+			s.consumer.relay.warn("committing", s.consumer.source.topic, err)
+			pause(ctx, 100*time.Millisecond)
+		}
+	}
+}
+
+// commit writes what changed since the last acknowledged commit; if everything is
+// asked for, the unchanged offsets too, which renews the lease.
+func (s *session) commit(everything bool) error {
+	topic := s.consumer.source.topic
+	offsets, low := kafka.Offsets{}, map[int32]int64{}
+	for p, c := range s.claims {
+		at := c.low()
+		if last, known := s.acked[p]; known && last == at && !everything {
+			continue
+		}
+		low[p] = at
+		offsets.Set(topic, p, kafka.Committed{Offset: at, Metadata: window.Metadata{TopicID: s.topicID}.Encode(at)})
+	}
+	if len(offsets) == 0 {
+		return nil
+	}
+	sent := time.Now()
+	err := s.consumer.relay.cluster.Commit(s.member, offsets)
+	s.consumer.metrics.Committed(err)
+	if isFenced(err) {
+		s.lease(time.Time{})
+	}
+	if err != nil {
+		return err
+	}
+	for p, at := range low {
+		s.acked[p] = at // only one commit is in flight: begin, the writer, or finish
+	}
+	s.lease(sent)
+	for _, c := range s.claims {
+		c.nudge()
+	}
+	return nil
+}
+
+func (s *session) lease(sent time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sent = sent
+}
+
+// leased reports whether an attempt may start at a moment. Both clocks are asked:
+// the monotonic one stands still while the machine sleeps, the wall clock can be
+// set.
+func (s *session) leased(at time.Time) bool {
+	s.mu.Lock()
+	sent := s.sent
+	s.mu.Unlock()
+	half := s.consumer.relay.Kafka.SessionTimeout / 2
+	return !sent.IsZero() && at.Sub(sent) < half && at.Round(0).Sub(sent.Round(0)) < half
+}
+
+// requestRenewal asks for a commit now, without waiting for it.
+func (s *session) requestRenewal() {
+	select {
+	case s.renew <- struct{}{}:
+	default:
+	}
+}

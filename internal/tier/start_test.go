@@ -1,0 +1,117 @@
+package tier
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/zap"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/retryd/retryd/internal/kafka"
+	"github.com/retryd/retryd/internal/metrics"
+	"github.com/retryd/retryd/internal/window"
+)
+
+func TestStartAt(t *testing.T) {
+	begins := map[int32]int64{0: 5, 1: 0}
+	ends := map[int32]int64{0: 12, 1: 3}
+	empty := map[int32]int64{0: 7, 1: 0}
+	tests := []struct {
+		name         string
+		start        string
+		begins, ends map[int32]int64
+		want         map[int32]int64
+		err          string
+	}{
+		{name: "earliest", start: "earliest", begins: begins, ends: ends, want: begins},
+		{name: "latest", start: "latest", begins: begins, ends: ends, want: ends},
+		{name: "a time", start: "2026-01-02T03:04:05Z", begins: begins, ends: ends, want: map[int32]int64{0: 9, 1: 3}},
+		{name: "no word, empty topic", begins: empty, ends: empty, want: empty},
+		{name: "no word, records", begins: begins, ends: ends, err: "start is needed: the group has no committed offset and the topic holds about 10 records; " +
+			"say start: earliest to deliver them, latest to skip them, or a time (RFC 3339)"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := startAt(tt.start, tt.begins, tt.ends, func(millis int64) (map[int32]int64, error) {
+				if millis != 1767323045000 {
+					t.Errorf("asked for offsets at %d", millis)
+				}
+				return map[int32]int64{0: 9, 1: -1}, nil // nothing that young in partition 1
+			})
+			if tt.err != "" {
+				if err == nil || err.Error() != tt.err || !errors.Is(err, errStartNeeded) {
+					t.Errorf("error %v, want %q", err, tt.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("offsets (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestStartOfAPartition(t *testing.T) {
+	ours, other := [16]byte{1}, [16]byte{2}
+	meta := func(id [16]byte, offset int64) string { return window.Metadata{TopicID: id}.Encode(offset) }
+	tests := []struct {
+		name      string
+		committed kafka.Committed
+		has       bool
+		begin     int64
+		want      int64
+		ignored   string
+	}{
+		{name: "no commit", begin: 3, want: 3},
+		{name: "commit of this topic", committed: kafka.Committed{Offset: 7, Metadata: meta(ours, 7)}, has: true, want: 7},
+		{name: "commit of a topic that was made anew", committed: kafka.Committed{Offset: 7, Metadata: meta(other, 7)}, has: true, begin: 2, want: 2, ignored: "other_topic"},
+		{name: "commit of another tool", committed: kafka.Committed{Offset: 7}, has: true, want: 7},
+		{name: "metadata of another offset", committed: kafka.Committed{Offset: 7, Metadata: meta(ours, 6)}, has: true, want: 7, ignored: "corrupt"},
+		{name: "garbage", committed: kafka.Committed{Offset: 7, Metadata: "x"}, has: true, want: 7, ignored: "corrupt"},
+		{name: "deleted by retention", committed: kafka.Committed{Offset: 7, Metadata: meta(ours, 7)}, has: true, begin: 10, want: 10},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			registry := prometheus.NewRegistry()
+			r := &Relay{log: zap.NewNop(), metrics: metrics.New(registry, "test").Relay("orders")}
+			s := &session{consumer: r.newConsumer(source{topic: "orders", label: metrics.TierMain}), topicID: ours}
+			if got := s.startOf(0, tt.committed, tt.has, tt.begin); got != tt.want {
+				t.Errorf("starts at %d, want %d", got, tt.want)
+			}
+			if got := ignoredMetadata(t, registry); got != tt.ignored {
+				t.Errorf("counted metadata as %q, want %q", got, tt.ignored)
+			}
+		})
+	}
+}
+
+// ignoredMetadata returns the reason for which metadata was counted as ignored.
+func ignoredMetadata(t *testing.T, g prometheus.Gatherer) string {
+	t.Helper()
+	families, err := g.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	reason := ""
+	for _, f := range families {
+		if f.GetName() != "retryd_metadata_ignored_total" {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			if m.GetCounter().GetValue() == 0 {
+				continue
+			}
+			for _, l := range m.GetLabel() {
+				if l.GetName() == "reason" {
+					reason = l.GetValue()
+				}
+			}
+		}
+	}
+	return reason
+}
