@@ -1,0 +1,89 @@
+package config
+
+import (
+	"fmt"
+
+	"github.com/retryd/retryd/internal/tier"
+)
+
+// claim is a name that must belong to one role of one relay.
+type claim struct {
+	kind  string // topic, group or name: names of different kinds may be equal
+	value string
+	role  string // what the relay uses it for
+	key   string // the key to change, relative to the relay
+}
+
+// checkSharing reports names that two relays, or two roles of one relay, have in
+// common. Two relays that share a topic would take each other's records.
+func (l *loader) checkSharing(relays []tier.Config) {
+	type owner struct {
+		relay int
+		role  string
+	}
+	type blame struct {
+		relay, other int
+		key          string
+	}
+	owners := map[claim]owner{}
+	blamed := map[blame]bool{}
+	for i, relay := range relays {
+		for _, c := range l.claims(i, relay) {
+			id := claim{kind: c.kind, value: c.value}
+			first, taken := owners[id]
+			if !taken {
+				owners[id] = owner{i, c.role}
+				continue
+			}
+			// One key may make several names; its first clash says what to change.
+			if b := (blame{i, first.relay, c.key}); !blamed[b] {
+				blamed[b] = true
+				l.report(fmt.Sprintf("relays[%d].%s", i, c.key), "%s", clash(c, i, first.relay, first.role, relays))
+			}
+		}
+	}
+}
+
+func clash(c claim, i, other int, role string, relays []tier.Config) string {
+	switch {
+	case i == other:
+		return fmt.Sprintf("this relay uses %s %q twice (%s and %s); give each a %s of its own", c.kind, c.value, role, c.role, c.kind)
+	case c.kind == "name":
+		return fmt.Sprintf("relays[%d] is named %q too; give each relay a name of its own", other, c.value)
+	}
+	return fmt.Sprintf("%s %q belongs to relay %s (%s) and to relay %s (relays[%d], %s); relays must not share a %s",
+		c.kind, c.value, relays[i].Name, c.role, relays[other].Name, other, role, c.kind)
+}
+
+// claims lists the names of a relay, each with the key that an operator would
+// change: the one that is set, of those that it derives from. A relay without a
+// topic has none.
+func (l *loader) claims(i int, relay tier.Config) []claim {
+	if relay.Topic == "" {
+		return nil
+	}
+	source := func(keys ...string) string {
+		for _, key := range keys {
+			if l.root.find(fmt.Sprintf("relays[%d].%s", i, key)) != nil {
+				return key
+			}
+		}
+		return "topic"
+	}
+	all := []claim{
+		{"topic", relay.Topic, "main", "topic"},
+		{"name", relay.Name, "name", source("name")},
+		{"group", relay.Group, "main", source("group", "name")},
+	}
+	groups := map[string]bool{}
+	for j, topic := range relay.TierTopics() {
+		role := fmt.Sprintf("tier %d", j+1)
+		all = append(all, claim{"topic", topic, role, source(fmt.Sprintf("tiers[%d].topic", j), "prefix")})
+		// Tiers of one relay that share a topic share its group: said once is enough.
+		if group := relay.TierGroup(topic); !groups[group] {
+			groups[group] = true
+			all = append(all, claim{"group", group, role, source("group", "name")})
+		}
+	}
+	return append(all, claim{"topic", relay.DLT.Topic, "dead letter", source("dlt.topic", "prefix")})
+}
