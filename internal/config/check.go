@@ -2,12 +2,13 @@ package config
 
 import (
 	"fmt"
-	"time"
+
+	"github.com/retryd/retryd/internal/kafka"
 )
 
 // stopMargin is what a clean stop needs after the last attempt has ended: to
 // forward its record and to commit.
-const stopMargin = 5 * time.Second
+const stopMargin = kafka.ForwardTimeout + kafka.CommitTimeout
 
 // check reports what the packages find, and what concerns several of them.
 func (l *loader) check(c *Config) {

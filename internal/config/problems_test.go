@@ -190,10 +190,10 @@ relays:
 			`f:8: relays[0].tiers[0].topic: is empty; leave the key out for its default`,
 		}},
 		{"stop_timeout as written", "stop_timeout: 15s\n" + relay, []string{
-			`f:1: stop_timeout: stop_timeout (15s) must be more than 15s: the endpoint timeout of relay orders (10s) and 5s to forward and commit`,
+			`f:1: stop_timeout: stop_timeout (15s) must be more than 25s: the endpoint timeout of relay orders (10s) and 15s to forward and commit`,
 		}},
 		{"stop_timeout by default", "relays:\n  - topic: a\n    endpoint: {url: 'http://x/', timeout: 30s}\n    tiers: [5s]\n  - topic: b\n    endpoint:\n      url: http://x/\n      timeout: 40s\n    tiers: [5s]\n", []string{
-			`f:8: relays[1].endpoint.timeout: stop_timeout (30s) must be more than 45s: the endpoint timeout of relay b (40s) and 5s to forward and commit`,
+			`f:8: relays[1].endpoint.timeout: stop_timeout (30s) must be more than 55s: the endpoint timeout of relay b (40s) and 15s to forward and commit`,
 		}},
 		{"undefined variable", "relays:\n  - topic: ${TOPIC}\n    endpoint: {url: '${SCHEME}://x/'}\n    tiers: [5s, '${LAST']\n", []string{
 			`f:2: relays[0].topic: environment variable TOPIC is not set`,
