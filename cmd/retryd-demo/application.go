@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -40,9 +41,10 @@ func newApplication(brokers []string) (*application, error) {
 
 func (a *application) close() error { return a.client.Close() }
 
+// create makes a topic, unless it exists.
 func (a *application) create(topic string) error {
 	err := a.admin.CreateTopic(topic, &sarama.TopicDetail{NumPartitions: 1, ReplicationFactor: 1}, false)
-	if err != nil {
+	if err != nil && !errors.Is(err, sarama.ErrTopicAlreadyExists) {
 		return fmt.Errorf("create topic %s: %w", topic, err)
 	}
 	return nil

@@ -80,8 +80,8 @@ func (s stage) count(ctx context.Context) error {
 // stay leaves everything running until ctx ends.
 func (s stage) stay(ctx context.Context) error {
 	relay := s.relay(walkTopic, time.Second, 2*time.Second, 3*time.Second)
+	fmt.Fprintf(s.out, "\nRunning until interrupted: broker %s, endpoint %s, admin at the address below\n\n", s.brokers[0], s.endpoint.url())
 	return s.play(ctx, relay, "debug", func(ctx context.Context) error {
-		fmt.Fprintf(s.out, "\nRunning until interrupted: broker %s, endpoint %s\n", s.brokers[0], s.endpoint.url())
 		<-ctx.Done()
 		return nil
 	})

@@ -42,9 +42,7 @@ func addState(h *fasthttp.RequestHeader, s *record.State) {
 	addInt(h, "Retryd-Partition", int64(s.Origin.Partition))
 	addInt(h, "Retryd-Offset", s.Origin.Offset)
 	addTime(h, "Retryd-Timestamp", s.Origin.Timestamp)
-	if !s.FirstFailure.IsZero() {
-		addTime(h, "Retryd-First-Failure-At", s.FirstFailure)
-	}
+	addTime(h, "Retryd-First-Failure-At", s.FirstFailure)
 }
 
 // addRecord adds what the record itself says. A null key has no header, an empty
@@ -79,8 +77,12 @@ func addInt(h *fasthttp.RequestHeader, name string, n int64) {
 	h.AddBytesV(name, strconv.AppendInt(digits[:0], n, 10))
 }
 
-// addTime adds milliseconds since the epoch.
-func addTime(h *fasthttp.RequestHeader, name string, t time.Time) { addInt(h, name, t.UnixMilli()) }
+// addTime adds milliseconds since the epoch, or nothing for a time that is absent.
+func addTime(h *fasthttp.RequestHeader, name string, t time.Time) {
+	if !t.IsZero() {
+		addInt(h, name, t.UnixMilli())
+	}
+}
 
 // contentType returns the record's own content type: its last usable header of
 // that name, as Kafka's lastHeader takes it, or nil.

@@ -76,12 +76,12 @@ func TestRequestOnTheWire(t *testing.T) {
 			name: "minimal", config: Config{URL: "http://127.0.0.1:8080"},
 			request: Request{
 				Record: &record.Record{Value: []byte("v")},
-				State:  &record.State{EventID: "e", Origin: record.Position{Topic: "t", Timestamp: time.UnixMilli(1)}},
+				State:  &record.State{EventID: "e", Origin: record.Position{Topic: "t"}}, // a time that nobody can believe is absent
 			},
 			want: "POST / HTTP/1.1\r\nUser-Agent: retryd/1.2.3 (library)\r\nHost: 127.0.0.1:8080\r\n" +
 				"Content-Type: application/octet-stream\r\nContent-Length: 1\r\n" +
 				"Idempotency-Key: e\r\nRetryd-Attempt: 1\r\nRetryd-Topic: t\r\nRetryd-Partition: 0\r\n" +
-				"Retryd-Offset: 0\r\nRetryd-Timestamp: 1\r\n\r\nv",
+				"Retryd-Offset: 0\r\n\r\nv",
 		},
 		{
 			name: "full",

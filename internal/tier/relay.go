@@ -96,8 +96,7 @@ func New(c Config, d Deps) (*Relay, error) {
 func (r *Relay) Run(ctx, abort context.Context, cluster *kafka.Cluster) {
 	r.cluster = cluster
 	defer r.client.Close()
-	topics, ok := r.prepare(ctx)
-	if !ok {
+	if !r.prepare(ctx) {
 		return
 	}
 	working, stopWorking := context.WithCancel(abort)
@@ -106,8 +105,7 @@ func (r *Relay) Run(ctx, abort context.Context, cluster *kafka.Cluster) {
 	for range r.config.Endpoint.MaxInFlight {
 		workers.Go(func() { r.work(working) })
 	}
-	sources := r.sources(topics)
-	for _, s := range sources {
+	for _, s := range r.sources() {
 		c := r.newConsumer(s)
 		r.status.expect(c)
 		consumers.Go(func() { c.run(ctx, abort) })

@@ -17,7 +17,7 @@ var errStartNeeded = errors.New("start is needed")
 // resolveStart settles, once, where the main group begins: if it has no commit
 // yet, the offset of every partition is committed before the first read, so that
 // a partition that appears later is the only one that begins at its earliest.
-func (r *Relay) resolveStart(now time.Time) error {
+func (r *Relay) resolveStart() error {
 	if r.started || !r.config.Consume {
 		return nil
 	}
@@ -28,7 +28,7 @@ func (r *Relay) resolveStart(now time.Time) error {
 		return err
 	}
 	if len(committed[main.Name]) == 0 {
-		if err := r.commitStart(main, partitions, now); err != nil {
+		if err := r.commitStart(main, partitions); err != nil {
 			return err
 		}
 	}
@@ -36,7 +36,7 @@ func (r *Relay) resolveStart(now time.Time) error {
 	return nil
 }
 
-func (r *Relay) commitStart(main kafka.Topic, partitions map[string][]int32, now time.Time) error {
+func (r *Relay) commitStart(main kafka.Topic, partitions map[string][]int32) error {
 	begins, err := r.cluster.Begins(partitions)
 	if err != nil {
 		return err

@@ -58,7 +58,7 @@ func (c *claim) fetched(m *sarama.ConsumerMessage) bool {
 func (c *claim) skip(j *job) {
 	c.session.consumer.metrics.Foreign()
 	c.session.consumer.relay.warn("record belongs to another group and is skipped: two relays must not share a tier topic",
-		j.record.Topic, errForeign(j.state.Consumer))
+		j.record.Topic, foreignError(j.state.Consumer))
 	c.started++
 	j.size = 0
 	c.complete(j)
@@ -112,7 +112,7 @@ func sizeOf(r *record.Record) int64 {
 	return int64(n)
 }
 
-// errForeign names whose record it is.
-type errForeign string
+// foreignError names whose record it is.
+type foreignError string
 
-func (e errForeign) Error() string { return "x-consumer is " + string(e) }
+func (e foreignError) Error() string { return "x-consumer is " + string(e) }

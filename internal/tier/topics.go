@@ -37,20 +37,20 @@ type target struct {
 
 // prepare brings the topics into being and resolves where main starts. It tries
 // until that stands, or until ctx ends: then it returns false.
-func (r *Relay) prepare(ctx context.Context) (*routes, bool) {
+func (r *Relay) prepare(ctx context.Context) bool {
 	for {
 		err := r.plan()
 		if err == nil {
-			err = r.resolveStart(time.Now())
+			err = r.resolveStart()
 		}
 		if err == nil {
 			r.status.clear()
-			return r.routes.Load(), true
+			return true
 		}
 		r.fault(err)
 		select {
 		case <-ctx.Done():
-			return nil, false
+			return false
 		case <-time.After(r.patience(err)):
 		}
 	}
@@ -123,7 +123,7 @@ func (r *Relay) specs() []kafka.TopicSpec {
 
 // sources lists the topics to consume: main, the tiers, and tiers of an earlier,
 // longer schedule that still exist.
-func (r *Relay) sources(rt *routes) []source {
+func (r *Relay) sources() []source {
 	var sources []source
 	if r.config.Consume {
 		sources = append(sources, source{topic: r.config.Topic, group: r.config.Group, label: metrics.TierMain})
