@@ -179,7 +179,7 @@ func (d *daemon) drain(done <-chan struct{}, giveUp func()) error {
 	case <-done:
 	case <-time.After(time.Second):
 	}
-	return fmt.Errorf("stop took longer than stop_timeout (%s): records in flight are delivered again", d.config.StopTimeout)
+	return fmt.Errorf("stop took longer than stop_timeout (%s): what was in flight is delivered again", d.config.StopTimeout)
 }
 
 // ready reports whether every relay without a fault of its own has joined its

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/IBM/sarama"
@@ -33,6 +34,37 @@ func (d dialer) Dial(network, addr string) (net.Conn, error) {
 	}
 	forget := context.AfterFunc(d.ctx, func() { _ = opened.Close() })
 	return &conn{Conn: opened, forget: forget}, nil
+}
+
+// line is a dialer whose open connections can be broken all at once.
+type line struct {
+	mu   sync.Mutex
+	open context.Context
+	end  context.CancelFunc
+}
+
+func newLine() *line {
+	l := &line{}
+	l.open, l.end = context.WithCancel(context.Background())
+	return l
+}
+
+func (l *line) use(s *sarama.Config) { s.Net.Proxy.Enable, s.Net.Proxy.Dialer = true, l }
+
+// Dial opens one connection.
+func (l *line) Dial(network, addr string) (net.Conn, error) {
+	l.mu.Lock()
+	open := l.open
+	l.mu.Unlock()
+	return dialer{open, dialTimeout}.Dial(network, addr)
+}
+
+// hangUp breaks the connections that are open now, and the attempts to open one.
+func (l *line) hangUp() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.end()
+	l.open, l.end = context.WithCancel(context.Background())
 }
 
 // conn is a connection that an answer overdue makes useless. The client library

@@ -19,6 +19,8 @@ const bound = time.Minute
 
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m,
+		// Only reading starts it: see noMetrics.
+		goleak.IgnoreTopFunction("github.com/rcrowley/go-metrics.(*meterArbiter).tick"),
 		// After three errors in a row on a partition the client library pauses it by
 		// a goroutine that sleeps 10 s, whatever is closed meanwhile.
 		goleak.IgnoreAnyFunction("github.com/eapache/go-resiliency/breaker.(*Breaker).timer"))

@@ -184,7 +184,7 @@ func refuseCommit(r kmsg.Request, code int16) kmsg.Response {
 // join makes a member of the group that stays until the end of the test.
 func join(t *testing.T, c Config, group, topic string) Member {
 	t.Helper()
-	g, err := sarama.NewConsumerGroup(c.Brokers, group, c.ConsumerConfig(c.RebalanceTimeout(time.Second)))
+	g, err := sarama.NewConsumerGroup(c.Brokers, group, consumerConfig(c))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,4 +223,9 @@ func (idle) Cleanup(sarama.ConsumerGroupSession) error { return nil }
 func (idle) ConsumeClaim(s sarama.ConsumerGroupSession, _ sarama.ConsumerGroupClaim) error {
 	<-s.Context().Done()
 	return nil
+}
+
+func consumerConfig(c Config) *sarama.Config {
+	s, _ := c.ConsumerConfig(c.RebalanceTimeout(time.Second))
+	return s
 }

@@ -34,12 +34,17 @@ func (c Config) base() *sarama.Config {
 const dialTimeout = 5 * time.Second
 
 // ConsumerConfig is for one consumer group. rebalance is how long a member may
-// take to let go of its partitions.
+// take to let go of its partitions. hangUp breaks the client's open connections,
+// and lets it open new ones: the client library cannot be interrupted while it
+// waits for the other members of the group to join.
 //
 // Marks are never used and automatic commits are off: a mark would overwrite the
 // metadata that is committed beside the offset.
-func (c Config) ConsumerConfig(rebalance time.Duration) *sarama.Config {
-	s := c.base()
+func (c Config) ConsumerConfig(rebalance time.Duration) (s *sarama.Config, hangUp func()) {
+	s = c.base()
+	connections := newLine()
+	connections.use(s)
+	s.Metadata.Full = false // only of the topic in use: a cluster may have thousands
 	s.Consumer.Offsets.AutoCommit.Enable = false
 	s.Consumer.Offsets.Initial = sarama.OffsetOldest // newest would skip records of new partitions
 	s.Consumer.Group.ResetInvalidOffsets = true
@@ -53,7 +58,7 @@ func (c Config) ConsumerConfig(rebalance time.Duration) *sarama.Config {
 	s.Consumer.Fetch.Default = 256 << 10
 	s.Consumer.Fetch.Max = 0 // a record of any size is fetched
 	s.Consumer.Return.Errors = true
-	return s
+	return s, connections.hangUp
 }
 
 // RebalanceTimeout is how long a member of a group needs at most to let go of its
@@ -94,8 +99,8 @@ func (c Config) producerConfig(ctx context.Context, maxMessageBytes int) *sarama
 	s.Producer.Partitioner = sarama.NewManualPartitioner
 	s.Producer.Retry.Max = 10
 	s.Producer.Retry.BackoffFunc = pauseUnless(ctx, 100*time.Millisecond)
-	s.Producer.Transaction.Retry.Max = 2 // of asking for the producer's id
-	s.Producer.Transaction.Retry.BackoffFunc = pauseUnless(ctx, 100*time.Millisecond)
+	s.Producer.Transaction.Retry.Max = 5 // of asking for the producer's id; a broker that just started loads for a moment
+	s.Producer.Transaction.Retry.BackoffFunc = pauseUnless(ctx, 500*time.Millisecond)
 	// Without a leader the producer asks for metadata this often before it fails
 	// the records: it turns a broker's outage into waiting.
 	s.Metadata.Retry.Max = 40

@@ -15,30 +15,32 @@ import (
 const (
 	// tickInterval bounds every timer, so that a step of the wall clock is noticed.
 	tickInterval = time.Second
-	// maxForwards bounds a claim's forwards without acknowledgement: when the next
-	// topic cannot be written, its source stops delivering and other tiers go on.
-	maxForwards = 128
+	// maxMoving bounds how many of a claim's records are judged but not yet
+	// acknowledged by their next topic, beside those in flight: when that topic cannot
+	// be written its source stops delivering, and other tiers go on.
+	maxMoving = 128
 	// maxDrain bounds how many records are taken in a row before due ones are
 	// looked at again.
 	maxDrain = 64
 )
 
-// claim is one assigned partition: its window, and what is known of its offsets.
+// claim is one assigned partition: what it holds, and what is known of its offsets.
 //
-// The goroutine of run owns the window; workers and producers report back under mu.
-// Every job that leaves the window comes back exactly once: by complete, by giveBack
-// or by drop.
+// The goroutine of run owns what is held; workers and producers report back under
+// mu. Every job that is let out comes back exactly once: by complete or by giveBack.
 type claim struct {
 	session   *session
 	partition int32
 
 	// Owned by run.
-	window  window.Heap[*job]
-	newest  time.Time       // timestamp of the newest record that was read
-	unread  int64           // offset of the next one
-	headers []record.Header // scratch of decode
-	paused  bool            // the client does not fetch this partition
-	started int             // jobs that left the window
+	window    window.Heap[*job] // to be attempted
+	unwritten window.Heap[*job] // judged, but the next topic did not take it: to be written again
+	newest    time.Time         // timestamp of the newest record that was read, at most now
+	unread    int64             // offset of the next one
+	headers   []record.Header   // scratch of decode
+	paused    bool              // the client does not fetch this partition
+	started   int               // jobs that were let out
+	clock     int64             // epoch ms when run last looked
 
 	wake chan struct{} // something under mu changed that run waits for
 
@@ -47,7 +49,7 @@ type claim struct {
 	share    *window.Share
 	returned []*job        // back from a worker or a producer, to be held again
 	finished int           // jobs that came back, in whatever way
-	forwards int           // of the jobs outside the window: with a producer
+	moving   int           // judged, and not yet acknowledged by the next topic
 	waiting  bool          // run waits for room or for an acknowledgement
 	closed   bool          // nothing is held any more: what comes back is dropped
 	idle     chan struct{} // closed when closed and nothing is outside
@@ -72,12 +74,13 @@ func (c *claim) run(ctx context.Context, messages <-chan *sarama.ConsumerMessage
 	timer := time.NewTimer(tickInterval)
 	defer timer.Stop()
 	for {
-		forwards := c.collect()
-		forwards += c.resend(time.Now(), forwards)
 		now := time.Now()
+		moving := c.collect()
+		c.noticeClockStep(now)
+		c.resend(now)
 		c.throttle(now)
 		c.publish(now)
-		next, offer := c.next(now, forwards)
+		next, offer := c.next(now, moving)
 		timer.Reset(c.untilWake(now))
 		select {
 		case <-ctx.Done():
@@ -96,49 +99,74 @@ func (c *claim) run(ctx context.Context, messages <-chan *sarama.ConsumerMessage
 	}
 }
 
-// collect puts what came back into the window again and returns the forwards that
-// are not acknowledged.
-func (c *claim) collect() (forwards int) {
+// collect takes back what came back, and returns how many records are judged but
+// not yet acknowledged by their next topic.
+func (c *claim) collect() (moving int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i, j := range c.returned {
-		c.window.Push(j.due, j.record.Offset, j)
+		c.hold(j)
 		c.returned[i] = nil
 	}
 	c.returned = c.returned[:0]
-	return c.forwards
+	return c.moving
 }
 
-// resend writes again what is decided and could not be written; that needs neither
-// a worker nor the endpoint. It returns how many it sent.
-func (c *claim) resend(now time.Time, forwards int) (sent int) {
-	for forwards+sent < maxForwards {
-		due, j, ok := c.window.Top()
-		if !ok || due > now.UnixMilli() || j.move == nil {
-			break
+func (c *claim) hold(j *job) {
+	if j.move != nil {
+		c.unwritten.Push(j.due, j.record.Offset, j)
+		return
+	}
+	c.window.Push(j.due, j.record.Offset, j)
+}
+
+// noticeClockStep makes good for a wall clock that was set back: what is due by the
+// order of its arrival, and not by a header, must not wait until the clock is where
+// it was.
+func (c *claim) noticeClockStep(now time.Time) {
+	before := c.clock
+	c.clock = now.UnixMilli()
+	if c.clock >= before {
+		return
+	}
+	var held []*job
+	for _, heap := range []*window.Heap[*job]{&c.window, &c.unwritten} {
+		for j, ok := heap.Pop(); ok; j, ok = heap.Pop() {
+			held = append(held, j)
 		}
-		c.window.Pop()
+	}
+	for _, j := range held {
+		j.due = max(j.notBefore(), min(j.due, c.clock))
+		c.hold(j)
+	}
+}
+
+// resend writes again what is judged and could not be written; that needs neither
+// a worker nor the endpoint.
+func (c *claim) resend(now time.Time) {
+	for {
+		due, j, ok := c.unwritten.Top()
+		if !ok || due > now.UnixMilli() {
+			return
+		}
+		c.unwritten.Pop()
 		c.started++
 		c.session.consumer.relay.send(j)
-		sent++
 	}
-	return sent
 }
 
-// next returns the record to offer and where, or a nil channel if none may leave
-// the window now.
-func (c *claim) next(now time.Time, forwards int) (*job, chan<- *job) {
+// next returns the record to offer and where, or a nil channel if none may be let
+// out now.
+func (c *claim) next(now time.Time, moving int) (*job, chan<- *job) {
 	due, top, ok := c.window.Top()
 	if !ok {
 		return nil, nil
 	}
 	if due > now.UnixMilli() {
-		if at := time.UnixMilli(due); at.Sub(now) <= tickInterval && !c.session.leased(now.Add(at.Sub(now))) {
-			c.session.requestRenewal() // in good time, so that it leaves on time
-		}
+		c.renewAhead(now, due)
 		return nil, nil
 	}
-	if forwards >= maxForwards {
+	if moving >= maxMoving {
 		c.await()
 		return nil, nil
 	}
@@ -147,6 +175,16 @@ func (c *claim) next(now time.Time, forwards int) (*job, chan<- *job) {
 		return nil, nil
 	}
 	return top, c.session.consumer.relay.jobs
+}
+
+// renewAhead asks for a lease in good time, so that the next record leaves when it
+// is due.
+func (c *claim) renewAhead(now time.Time, due int64) {
+	wait := time.UnixMilli(due).Sub(now)
+	lead := min(tickInterval, c.session.consumer.relay.Kafka.SessionTimeout/4) // less than a lease lasts
+	if wait <= lead && !c.session.leased(now.Add(wait)) {
+		c.session.requestRenewal()
+	}
 }
 
 // untilWake returns how long run may sleep: until the next record is due, at most
@@ -208,17 +246,27 @@ func (c *claim) self() map[string][]int32 {
 }
 
 // release drops what is merely held and waits for what is outside: an attempt that
-// started may finish, and so may its forward.
+// started may finish, and so may its forward. What is judged already is written
+// once more, or its attempt would be repeated.
 func (c *claim) release() {
 	c.window.Clear()
 	c.mu.Lock()
 	c.closed = true
+	for _, j := range c.returned {
+		if j.move != nil {
+			c.unwritten.Push(j.due, j.record.Offset, j)
+		}
+	}
 	c.returned = nil
-	if c.finished == c.started {
+	c.started += c.unwritten.Len()
+	outside := c.started - c.finished
+	if outside == 0 {
 		close(c.idle)
 	}
-	outside := c.started - c.finished
 	c.mu.Unlock()
+	for j, ok := c.unwritten.Pop(); ok; j, ok = c.unwritten.Pop() {
+		c.session.consumer.relay.send(j)
+	}
 	if outside > 0 {
 		c.drain()
 	}

@@ -241,8 +241,8 @@ func TestRevokeDropsWhatIsHeldAndWaitsForWhatIsInFlight(t *testing.T) {
 			t.Fatal("the claim let go while a record was in flight")
 		default:
 		}
-		if r.mayStart(time.Now()) {
-			t.Error("a record may be attempted after the revoke")
+		if !r.session.leased(time.Now()) {
+			t.Error("what left the window before the revoke may not be attempted: what left after it would be repeated")
 		}
 		r.complete(inFlight)
 		<-r.ended
@@ -413,20 +413,125 @@ func TestUnacknowledgedForwardsStopDelivery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := tierRig(t)
 		defer r.stop()
-		r.read(time.Now())
-		written := r.worker()
-		r.forwarding(maxForwards)
+		var written []*job
+		for range maxMoving {
+			r.read(time.Now())
+			j := r.worker()
+			r.judged(j, &move{})
+			written = append(written, j)
+		}
 		r.read(time.Now())
 		if j := r.offered(); j != nil {
 			t.Fatal("a record was offered although the next topic acknowledges nothing")
 		}
-		r.forwarding(-1)
-		r.complete(written)
+		r.complete(written[0])
 		j := r.offered()
 		if j == nil {
 			t.Fatal("no record was offered after an acknowledgement")
 		}
 		r.complete(j)
+	})
+}
+
+func TestJudgedRecordIsWrittenWhateverTheEndpointDoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := tierRig(t)
+		defer r.stop()
+		_, dlt := routed(r, nil, nil)
+		r.read(time.Now()) // is due first, and no worker takes it
+		r.read(time.Now())
+		waiting, j := r.worker(), r.worker()
+		r.giveBack(waiting, time.Now())
+		r.judged(j, &move{decision: policy.Decision{Action: policy.ActionDeadLetter}})
+		r.giveBack(j, time.Now().Add(resendPause)) // its write failed
+		time.Sleep(resendPause)
+		synctest.Wait()
+		if len(dlt.written()) != 1 {
+			t.Errorf("%d writes, want 1: a record that waits for the endpoint is in front", len(dlt.written()))
+		}
+		r.complete(r.worker())
+	})
+}
+
+func TestWritesThatFailCountAsUnacknowledged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, source{topic: rigTopic, label: "1", step: 1}, window.Config{Records: 1000, Horizon: time.Hour})
+		defer r.stop()
+		gone := errors.New("topic is gone")
+		var errs []error
+		for range 10 * maxMoving {
+			errs = append(errs, gone)
+		}
+		routed(r, nil, errs)
+		for range 2 * maxMoving {
+			r.read(time.Now())
+		}
+		attempted := 0
+		for range 5 { // seconds
+			for j := r.offered(); j != nil; j = r.offered() {
+				attempted++
+				r.judged(j, &move{decision: policy.Decision{Action: policy.ActionDeadLetter}})
+				r.relay.send(j)
+			}
+			time.Sleep(resendPause)
+		}
+		if attempted != maxMoving {
+			t.Errorf("%d records were attempted although none can be written on, want %d", attempted, maxMoving)
+		}
+	})
+}
+
+func TestRevokeWritesOnceMoreWhatIsJudged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := tierRig(t)
+		_, dlt := routed(r, nil, nil)
+		for range 2 {
+			r.read(time.Now())
+			j := r.worker()
+			r.judged(j, &move{decision: policy.Decision{Action: policy.ActionDeadLetter}})
+			r.giveBack(j, time.Now().Add(resendPause)) // its write failed
+		}
+		r.stop()
+		if low := r.low(); low != 2 || len(dlt.written()) != 2 {
+			t.Errorf("watermark %d after %d writes, want 2 after 2: the records' attempts would be repeated", low, len(dlt.written()))
+		}
+	})
+}
+
+func TestClockThatWasSetBackStallsNothing(t *testing.T) {
+	now := time.Now()
+	c := &claim{clock: now.UnixMilli()}
+	arrival, waiting := &job{due: now.UnixMilli()}, &job{due: now.UnixMilli() + 5000}
+	waiting.state.NotBefore = now.Add(5 * time.Second).Truncate(time.Millisecond)
+	judged := &job{due: now.UnixMilli() + 1000, move: &move{}, state: waiting.state}
+	for _, j := range []*job{arrival, waiting, judged} {
+		c.hold(j)
+	}
+	back := now.Add(-time.Hour)
+	c.noticeClockStep(back)
+	if arrival.due != back.UnixMilli() || judged.due != back.UnixMilli() {
+		t.Errorf("due at %d and %d, want %d: both wait for nothing but their turn", arrival.due, judged.due, back.UnixMilli())
+	}
+	if waiting.due != waiting.state.NotBefore.UnixMilli() {
+		t.Errorf("due at %d, want %d: x-not-before holds by this clock too", waiting.due, waiting.state.NotBefore.UnixMilli())
+	}
+	if c.window.Len() != 2 || c.unwritten.Len() != 1 {
+		t.Errorf("%d and %d held, want 2 and 1", c.window.Len(), c.unwritten.Len())
+	}
+}
+
+func TestTimestampOfAnotherClockDoesNotStopReading(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := source{topic: rigTopic, label: "1", step: 1, least: time.Second, delay: time.Second}
+		r := newRig(t, src, window.Config{Records: 100, Horizon: 5 * time.Second})
+		defer r.stop()
+		m := message(0, time.Now().Add(time.Second))
+		m.Timestamp = time.Now().Add(24 * time.Hour)
+		r.messages <- m
+		synctest.Wait()
+		if r.group.isPaused() {
+			t.Error("a timestamp in the future stopped the reading")
+		}
 	})
 }
 
@@ -475,9 +580,8 @@ func TestWriteThatFailedIsWrittenAgainWithoutAWorker(t *testing.T) {
 		defer r.stop()
 		r.read(time.Now())
 		j := r.worker()
-		j.move = &move{to: &target{topic: "orders.DLT", dlt: true, partitions: 1}}
-		r.forwarding(1)
-		r.forwarding(-1)
+		routed(r, nil, nil)
+		r.judged(j, &move{to: &target{topic: "orders.DLT", dlt: true, partitions: 1}, decision: policy.Decision{Action: policy.ActionDeadLetter}})
 		r.relay.sent(j, 0, errors.New("broker is gone"))
 		synctest.Wait()
 		if low := r.low(); low != 0 {

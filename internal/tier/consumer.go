@@ -15,8 +15,13 @@ import (
 	"github.com/retryd/retryd/internal/metrics"
 )
 
-// rejoinPause is how long a consumer waits after a session that failed.
-const rejoinPause = time.Second
+const (
+	// rejoinPause is how long a consumer waits after a session that failed.
+	rejoinPause = time.Second
+	// hastySessions is how many sessions in a row may end within rejoinPause before
+	// that counts as a failure: members that join one after another end a few.
+	hastySessions = 5
+)
 
 // consumer is the member of one consumer group: it keeps joining until it is told
 // to stop. Each generation of the group is a session.
@@ -41,7 +46,14 @@ func (r *Relay) newConsumer(s source) *consumer {
 // run is a member of the group until ctx ends or a retired tier's topic is gone.
 func (c *consumer) run(ctx, abort context.Context) {
 	c.abort = abort
-	config := c.relay.Kafka.ConsumerConfig(c.relay.Kafka.RebalanceTimeout(c.relay.config.Endpoint.Timeout))
+	config, hangUp := c.relay.Kafka.ConsumerConfig(c.relay.Kafka.RebalanceTimeout(c.relay.config.Endpoint.Timeout))
+	// A member that waits for the others to join cannot be told to stop otherwise.
+	forget := context.AfterFunc(ctx, func() {
+		if c.session.Load() == nil {
+			hangUp()
+		}
+	})
+	defer forget()
 	for ctx.Err() == nil {
 		group, err := sarama.NewConsumerGroup(c.relay.Kafka.Brokers, c.source.group, config)
 		if err == nil {
@@ -62,10 +74,18 @@ func (c *consumer) member(ctx context.Context) {
 			c.relay.warn("consuming", c.source.topic, err)
 		}
 	})
-	for ctx.Err() == nil && !c.retiredAndGone() {
+	for hasty := 0; ctx.Err() == nil && !c.retiredAndGone(); {
+		began := time.Now()
 		err := c.consume(ctx)
-		if err != nil && ctx.Err() == nil {
+		if hasty++; time.Since(began) > rejoinPause {
+			hasty = 0
+		}
+		switch {
+		case ctx.Err() != nil:
+		case err != nil && !errors.Is(err, context.Canceled): // that was restart
 			c.relay.warn("consuming", c.source.topic, err)
+			pause(ctx, rejoinPause)
+		case hasty > hastySessions:
 			pause(ctx, rejoinPause)
 		}
 	}
@@ -99,34 +119,38 @@ func (c *consumer) retiredAndGone() bool {
 	return c.gone
 }
 
-// checkTopic compares the topic with the one that the running session reads.
-func (c *consumer) checkTopic(topics map[string]kafka.Topic) {
-	if c.source.step > len(c.relay.schedule.Steps) {
-		c.checkRetired()
-		return
+// checkTopic compares the topic, as found among those that exist, with the one that
+// the running session reads.
+func (c *consumer) checkTopic(found map[string]kafka.Topic) {
+	t, exists := found[c.source.topic]
+	if !exists {
+		if c.source.step > len(c.relay.schedule.Steps) {
+			c.retire()
+		}
+		return // a live one is the plan's business
 	}
 	s := c.session.Load()
-	if t, known := topics[c.source.topic]; s != nil && known && t.ID != s.topicID {
-		c.relay.log.Warn("topic was made anew: it is read from its earliest offset", zap.String(logging.FieldTopic, t.Name))
-		c.restart()
-	}
-}
-
-// checkRetired ends the consumer of a retired tier whose topic was deleted.
-func (c *consumer) checkRetired() {
-	found, err := c.relay.cluster.Topics(c.source.topic)
-	if err != nil {
-		return // seen at the next check
-	}
-	if _, exists := found[c.source.topic]; exists {
+	if s == nil || !otherTopic(t.ID, s.topicID) {
 		return
 	}
+	c.relay.log.Warn("topic was made anew: it is read from its earliest offset", zap.String(logging.FieldTopic, t.Name))
+	c.restart()
+}
+
+// retire ends the consumer of a retired tier whose topic was deleted.
+func (c *consumer) retire() {
 	c.mu.Lock()
 	c.gone = true
 	c.mu.Unlock()
 	c.relay.status.forget(c)
 	c.relay.log.Info("retired tier topic was deleted: it is no longer consumed", zap.String(logging.FieldTopic, c.source.topic))
 	c.restart()
+}
+
+// otherTopic reports whether two ids name different topics. Zero is no id: a cluster
+// before Kafka 2.8 has none, and a session without partitions did not ask.
+func otherTopic(a, b [16]byte) bool {
+	return a != b && a != [16]byte{} && b != [16]byte{}
 }
 
 // handler adapts a consumer to sarama's group handler.

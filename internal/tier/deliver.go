@@ -29,10 +29,13 @@ func (r *Relay) work(ctx context.Context) {
 
 // handle attempts a record that left its window, if it still may be. Every way out
 // completes it, gives it back, or hands it to a producer that will do one of these.
+// A record whose claim was revoked meanwhile is attempted all the same, while the
+// lease lasts: records that left after it are, and dropping it alone would hold the
+// watermark below them and repeat them.
 func (r *Relay) handle(ctx context.Context, j *job, pass forward.Pass) {
 	now := time.Now()
 	switch {
-	case r.gate.Stale(pass) || !j.claim.mayStart(now):
+	case r.gate.Stale(pass) || j.due > now.UnixMilli() || !j.claim.session.leased(now):
 		r.gate.Cancel(pass)
 		j.claim.giveBack(j, now)
 	case r.expired(j, now):
@@ -73,10 +76,10 @@ func (r *Relay) attempt(ctx context.Context, j *job, pass forward.Pass, start ti
 		j.claim.giveBack(j, now)
 	default:
 		to := r.routes.Load().target(d)
-		j.move = &move{
+		j.claim.judged(j, &move{
 			decision: d, to: to, at: now, response: outcome.Response, appVersion: outcome.AppVersion,
 			state: policy.Advance(judged, outcome, d, to.topic, now),
-		}
+		})
 		r.send(j)
 	}
 }
@@ -84,11 +87,11 @@ func (r *Relay) attempt(ctx context.Context, j *job, pass forward.Pass, start ti
 // expire dead-letters a record that may no longer be delivered.
 func (r *Relay) expire(j *job, now time.Time) {
 	dlt := r.routes.Load().dlt
-	j.move = &move{
+	j.claim.judged(j, &move{
 		decision: policy.Decision{Action: policy.ActionDeadLetter, Reason: policy.ReasonExpired, NotBefore: now},
 		to:       dlt, at: now,
 		state: policy.Expire(j.state, dlt.topic, now),
-	}
+	})
 	r.send(j)
 }
 

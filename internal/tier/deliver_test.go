@@ -79,6 +79,23 @@ func TestPassOfAnOpenGateIsNoGoodOnceItCloses(t *testing.T) {
 	r.complete(r.worker())
 }
 
+func TestRecordIsLookedAtAgainBeforeItsAttempt(t *testing.T) {
+	r := tierRig(t)
+	defer r.stop()
+	endpoint, _ := withEndpoint(t, r, nil)
+	j := r.readNow(t)
+	j.due = time.Now().Add(time.Second).UnixMilli() // the clock was set back since it was offered
+	pass, err := r.relay.gate.Enter(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.relay.handle(t.Context(), j, pass)
+	if requests, _ := endpoint.Counts(); requests != 0 {
+		t.Errorf("%d requests before the record is due", requests)
+	}
+	r.complete(r.worker())
+}
+
 func TestAttemptThatRetrydCutsOffIsNotJudged(t *testing.T) {
 	r := tierRig(t)
 	defer r.stop()

@@ -34,6 +34,9 @@ func (r *Relay) measureLag() {
 		return
 	}
 	for _, a := range running {
+		if a.c.session.Load() != a.s {
+			continue // it ended meanwhile, and set everything to 0
+		}
 		var sum gauge
 		for p, claim := range a.s.claims {
 			g := claim.gauge(ends[a.c.source.topic][p])
@@ -66,11 +69,11 @@ func (c *claim) publish(now time.Time) {
 	if now.Sub(c.seen.at) < tickInterval {
 		return
 	}
-	due := c.window.CountDue(now.UnixMilli())
+	due := c.window.CountDue(now.UnixMilli()) + c.unwritten.Len()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.seen = snapshot{
-		at: now, due: due, held: c.window.Len() - due, out: c.started - c.finished,
+		at: now, due: due, held: c.window.Len() + c.unwritten.Len() - due, out: c.started - c.finished,
 		next: c.unread, ahead: c.ahead(now),
 	}
 }

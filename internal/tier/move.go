@@ -29,14 +29,12 @@ type move struct {
 	trimmed    bool // diagnostics were dropped, since it did not fit
 }
 
-// send writes a record to its next topic. It does not block; the record comes back
-// to its claim with the acknowledgement, or with the error.
+// send writes a record to its next topic, as that is now: after an error it may have
+// been made anew. It does not block; the record comes back to its claim with the
+// acknowledgement, or with the error.
 func (r *Relay) send(j *job) {
-	j.claim.forwarding(1)
-	j.move.to.Send(r.codec.message(j), func(offset int64, err error) {
-		j.claim.forwarding(-1)
-		r.sent(j, offset, err)
-	})
+	j.move.to = r.routes.Load().target(j.move.decision)
+	j.move.to.Send(r.codec.message(j), func(offset int64, err error) { r.sent(j, offset, err) })
 }
 
 // sent acts on the answer to a write.

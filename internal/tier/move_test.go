@@ -194,6 +194,6 @@ func forwarded(r *rig, j *job) {
 	o := policy.Outcome{Class: policy.ClassTransient, Kind: policy.KindStatus, Status: 503, Error: "status 503"}
 	d := policy.Decide(r.relay.schedule, j.state, o, now, 0)
 	to := r.relay.routes.Load().target(d)
-	j.move = &move{decision: d, to: to, at: now, state: policy.Advance(j.state, o, d, to.topic, now)}
+	r.judged(j, &move{decision: d, to: to, at: now, state: policy.Advance(j.state, o, d, to.topic, now)})
 	r.relay.send(j)
 }

@@ -17,13 +17,6 @@ func (c *claim) low() int64 {
 	return c.offsets.Low()
 }
 
-// mayStart reports whether a job that left the window may be attempted now.
-func (c *claim) mayStart(now time.Time) bool {
-	c.mu.Lock()
-	closed := c.closed
-	c.mu.Unlock()
-	return !closed && c.session.leased(now)
-}
 
 // complete ends a job for good: its record was accepted, or another topic has it.
 // It counts even after the claim was closed, until the session's last commit.
@@ -32,6 +25,9 @@ func (c *claim) complete(j *job) {
 	defer c.mu.Unlock()
 	c.offsets.Complete(j.record.Offset)
 	c.share.Release(j.size)
+	if j.move != nil {
+		c.moving--
+	}
 	c.back()
 	if c.waiting {
 		c.waiting = false
@@ -39,8 +35,8 @@ func (c *claim) complete(j *job) {
 	}
 }
 
-// giveBack returns a job to the window, due at a later time; nothing is decided by
-// it. A closed claim drops it: the next owner reads it again.
+// giveBack returns a job, due at a later time; nothing is decided by it. A closed
+// claim drops it: the next owner reads it again.
 func (c *claim) giveBack(j *job, due time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -60,11 +56,12 @@ func (c *claim) back() {
 	}
 }
 
-// forwarding counts a forward that begins or ends.
-func (c *claim) forwarding(n int) {
+// judged notes that a job has a move, which is written until it is acknowledged.
+func (c *claim) judged(j *job, m *move) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.forwards += n
+	j.move = m
+	c.moving++
 }
 
 // await asks for a nudge at the next completion.

@@ -63,7 +63,8 @@ type Relay struct {
 	recheck time.Duration
 
 	routes  atomic.Pointer[routes] // replaced whenever the topics were looked at
-	started bool                   // start was resolved; written by Run only
+	started bool                   // start was resolved; used by Run alone, like warned
+	warned  []string               // warnings of the last plan
 	status  status
 }
 
@@ -96,7 +97,8 @@ func New(c Config, d Deps) (*Relay, error) {
 func (r *Relay) Run(ctx, abort context.Context, cluster *kafka.Cluster) {
 	r.cluster = cluster
 	defer r.client.Close()
-	if !r.prepare(ctx) {
+	sources, ok := r.prepare(ctx)
+	if !ok {
 		return
 	}
 	working, stopWorking := context.WithCancel(abort)
@@ -105,9 +107,12 @@ func (r *Relay) Run(ctx, abort context.Context, cluster *kafka.Cluster) {
 	for range r.config.Endpoint.MaxInFlight {
 		workers.Go(func() { r.work(working) })
 	}
-	for _, s := range r.sources() {
-		c := r.newConsumer(s)
-		r.status.expect(c)
+	members := make([]*consumer, len(sources))
+	for i, s := range sources {
+		members[i] = r.newConsumer(s)
+	}
+	r.status.expect(members)
+	for _, c := range members {
 		consumers.Go(func() { c.run(ctx, abort) })
 	}
 	r.watch(ctx)
@@ -142,15 +147,31 @@ func (r *Relay) watch(ctx context.Context) {
 		case <-recheck.C:
 			if err := r.plan(); err != nil {
 				r.fault(err)
-				continue
+			} else {
+				r.status.clear()
+				r.reportReady()
 			}
-			r.status.clear()
-			r.reportReady()
-			r.status.each(func(c *consumer) { c.checkTopic(r.routes.Load().topics) })
+			r.checkTopics()
 		case <-lag.C:
 			r.measureLag()
 		}
 	}
+}
+
+// checkTopics tells the consumers what became of their topics, whatever the plan
+// says of them.
+func (r *Relay) checkTopics() {
+	var names []string
+	r.status.each(func(c *consumer) { names = append(names, c.source.topic) })
+	if len(names) == 0 {
+		return // no names would ask for every topic
+	}
+	found, err := r.cluster.Topics(names...)
+	if err != nil {
+		r.warn("looking at the topics", r.config.Topic, err)
+		return
+	}
+	r.status.each(func(c *consumer) { c.checkTopic(found) })
 }
 
 // paused reports the gate's state: for how long the endpoint is left alone, 0 when
@@ -208,7 +229,16 @@ type job struct {
 	claim  *claim
 	record record.Record
 	state  record.State
-	due    int64 // epoch ms; when it may leave the window
+	due    int64 // epoch ms; when it may be let out
 	size   int64 // bytes charged to the window
-	move   *move // what is decided but not yet written; nil: the record is to be attempted
+	move   *move // what is decided but not yet acknowledged; nil: the record is to be attempted
+}
+
+// notBefore returns the epoch milliseconds before which a record is not delivered; 0
+// if nothing says so, or once it was judged.
+func (j *job) notBefore() int64 {
+	if j.state.NotBefore.IsZero() || j.move != nil {
+		return 0
+	}
+	return j.state.NotBefore.UnixMilli()
 }

@@ -56,10 +56,12 @@ func (c *consumer) begin(gs sarama.ConsumerGroupSession) (*session, error) {
 	}
 	partitions := gs.Claims()[c.source.topic]
 	if len(partitions) > 0 {
-		if err := s.locate(gs, partitions); err != nil {
-			return nil, err
+		err := s.locate(gs, partitions)
+		if err == nil {
+			err = s.commit(true)
 		}
-		if err := s.commit(true); err != nil {
+		if err != nil {
+			s.letGo()
 			return nil, err
 		}
 	}
@@ -118,7 +120,7 @@ func (s *session) startOf(p int32, at kafka.Committed, has bool, begin int64) in
 	case err != nil:
 		s.consumer.metrics.MetadataIgnored(metrics.MetadataCorrupt)
 		log.Warn("commit metadata is unusable, the offset alone counts", topic, partition, zap.Error(err))
-	case meta.TopicID != s.topicID:
+	case otherTopic(meta.TopicID, s.topicID):
 		s.consumer.metrics.MetadataIgnored(metrics.MetadataOtherTopic)
 		log.Warn("topic was made anew since the last commit: it is read from its earliest offset", topic, partition, zap.Int64("committed", at.Offset))
 		return begin
@@ -149,15 +151,23 @@ func (s *session) finish() {
 		err := s.commit(false)
 		if err == nil || isFenced(err) || time.Now().After(deadline) || s.consumer.abort.Err() != nil {
 			if err != nil {
-				s.consumer.relay.log.Warn("last commit of the session is missing, its records are delivered again",
+				s.consumer.relay.log.Warn("last commit of the session is missing: what was completed since the one before is delivered again",
 					zap.String(logging.FieldTopic, s.consumer.source.topic), zap.Error(err))
 			}
 			break
 		}
 		pause(s.consumer.abort, 100*time.Millisecond)
 	}
+	s.letGo()
 	s.consumer.metrics.SetLag(0, 0)
 	s.consumer.metrics.SetWindow(0, 0)
+}
+
+// letGo gives back the claims' shares, also of those that never ran.
+func (s *session) letGo() {
+	for _, c := range s.claims {
+		c.share.Leave()
+	}
 }
 
 // writeCommits is the group's one commit writer.

@@ -59,12 +59,9 @@ func (r *Relay) commitStart(main kafka.Topic, partitions map[string][]int32) err
 			Metadata: window.Metadata{TopicID: main.ID}.Encode(offset),
 		})
 	}
-	// A group without members takes commits without a member (generation -1). If
-	// another instance was faster, the group has members and commits already.
+	// A group without members takes commits without a member (generation -1). If it
+	// has members, another instance was faster: its commits are found at the next try.
 	err = r.cluster.Commit(kafka.Member{Group: r.config.Group, Generation: -1}, offsets)
-	if errors.Is(err, kafka.ErrFenced) {
-		return nil
-	}
 	if err == nil {
 		r.log.Info("group starts", zap.String("group", r.config.Group), zap.String("topic", main.Name), zap.String("start", r.config.Start))
 	}

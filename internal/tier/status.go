@@ -10,7 +10,7 @@ import (
 type status struct {
 	mu        sync.Mutex
 	err       error // why the topics do not stand; nil once they do
-	prepared  bool
+	prepared  bool  // consumers are known
 	consumers []*consumer
 	members   map[*consumer]bool // joined its group at least once
 }
@@ -24,13 +24,14 @@ func (s *status) set(err error) {
 func (s *status) clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.err, s.prepared = nil, true
+	s.err = nil
 }
 
-func (s *status) expect(c *consumer) {
+// expect names all consumers, before any of them runs.
+func (s *status) expect(consumers []*consumer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.consumers = append(s.consumers, c)
+	s.consumers, s.prepared = slices.Clone(consumers), true
 }
 
 func (s *status) forget(c *consumer) {

@@ -20,8 +20,11 @@ func (c *claim) take(m *sarama.ConsumerMessage) {
 	if !c.fetched(m) {
 		return
 	}
-	c.newest, c.unread = m.Timestamp, m.Offset+1
 	now := time.Now()
+	c.newest, c.unread = m.Timestamp, m.Offset+1
+	if m.Timestamp.After(now) { // another clock: it must not stop the reading
+		c.newest = now
+	}
 	j := c.decode(m, now)
 	if group := record.ConsumerGroup(j.state.Consumer); group != "" && group != c.session.consumer.relay.config.Group {
 		c.skip(j)
@@ -86,7 +89,7 @@ func (c *claim) decode(m *sarama.ConsumerMessage, now time.Time) *job {
 	}
 	j.due = now.UnixMilli() // main: in order of arrival
 	if !j.state.NotBefore.IsZero() {
-		j.due = j.state.NotBefore.UnixMilli()
+		j.due = j.notBefore()
 	}
 	return j
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -11,14 +12,15 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/retryd/retryd/internal/kafka"
+	"github.com/retryd/retryd/internal/logging"
 	"github.com/retryd/retryd/internal/metrics"
 	"github.com/retryd/retryd/internal/policy"
 )
 
 // routes is where records can go, as the topics were when they were last looked at.
 type routes struct {
-	topics map[string]kafka.Topic
-	tiers  []*target // tier i at i-1
+	topics map[string]kafka.Topic // main, the tiers and the dead-letter topic
+	tiers  []*target              // tier i at i-1
 	dlt    *target
 }
 
@@ -35,25 +37,32 @@ type target struct {
 	dlt        bool
 }
 
-// prepare brings the topics into being and resolves where main starts. It tries
-// until that stands, or until ctx ends: then it returns false.
-func (r *Relay) prepare(ctx context.Context) bool {
+// prepare brings the topics into being, resolves where main starts and finds what to
+// consume. It tries until that stands, or until ctx ends: then it returns false.
+func (r *Relay) prepare(ctx context.Context) ([]source, bool) {
 	for {
-		err := r.plan()
-		if err == nil {
-			err = r.resolveStart()
-		}
+		sources, err := r.tryPrepare()
 		if err == nil {
 			r.status.clear()
-			return true
+			return sources, true
 		}
 		r.fault(err)
 		select {
 		case <-ctx.Done():
-			return false
+			return nil, false
 		case <-time.After(r.patience(err)):
 		}
 	}
+}
+
+func (r *Relay) tryPrepare() ([]source, error) {
+	if err := r.plan(); err != nil {
+		return nil, err
+	}
+	if err := r.resolveStart(); err != nil {
+		return nil, err
+	}
+	return r.sources()
 }
 
 // patience is how long to wait after an error: a cluster that does not answer is
@@ -77,11 +86,7 @@ func (r *Relay) plan() error {
 	if err != nil {
 		return err
 	}
-	for _, w := range planned.Warnings {
-		if n, ok := r.limiter.Allow(w, "", time.Now()); ok && n == 0 {
-			r.log.Warn(w)
-		}
-	}
+	r.warnOnce(planned.Warnings)
 	rt := &routes{topics: planned.Topics}
 	for _, name := range r.config.TierTopics() {
 		t, err := r.open(planned.Topics[name])
@@ -96,6 +101,16 @@ func (r *Relay) plan() error {
 	rt.dlt.dlt = true
 	r.routes.Store(rt)
 	return nil
+}
+
+// warnOnce logs the warnings that the plan before this one did not have.
+func (r *Relay) warnOnce(warnings []string) {
+	for _, w := range warnings {
+		if !slices.Contains(r.warned, w) {
+			r.log.Warn(w)
+		}
+	}
+	r.warned = warnings
 }
 
 func (r *Relay) open(t kafka.Topic) (*target, error) {
@@ -123,7 +138,7 @@ func (r *Relay) specs() []kafka.TopicSpec {
 
 // sources lists the topics to consume: main, the tiers, and tiers of an earlier,
 // longer schedule that still exist.
-func (r *Relay) sources() []source {
+func (r *Relay) sources() ([]source, error) {
 	var sources []source
 	if r.config.Consume {
 		sources = append(sources, source{topic: r.config.Topic, group: r.config.Group, label: metrics.TierMain})
@@ -135,32 +150,37 @@ func (r *Relay) sources() []source {
 			least: r.schedule.LeastDelay(step), delay: r.schedule.Steps[i].Delay,
 		})
 	}
-	return append(sources, r.retired()...)
+	retired, err := r.retired()
+	return append(sources, retired...), err
 }
 
 // retired finds tier topics beyond the last configured one. Their records wait for
 // what their headers say, and fail into the live schedule or the dead-letter topic.
-func (r *Relay) retired() []source {
+func (r *Relay) retired() ([]source, error) {
+	var sources []source
 	var names []string
+	inUse := r.routes.Load().topics
 	for step := len(r.schedule.Steps) + 1; step <= policy.MaxSteps; step++ {
-		names = append(names, fmt.Sprintf("%s.retry.%d", r.config.Prefix, step))
+		name := fmt.Sprintf("%s.retry.%d", r.config.Prefix, step)
+		if _, live := inUse[name]; live {
+			continue // a custom name of something else
+		}
+		names = append(names, name)
+		sources = append(sources, source{topic: name, group: r.config.TierGroup(name), label: strconv.Itoa(step), step: step})
 	}
 	if len(names) == 0 {
-		return nil
+		return nil, nil
 	}
 	found, err := r.cluster.Topics(names...)
 	if err != nil {
-		r.warn("looking for retired tiers", r.config.Prefix, err)
-		return nil
+		return nil, fmt.Errorf("look for retired tiers: %w", err)
 	}
-	var sources []source
-	for i, name := range names {
-		if _, exists := found[name]; !exists {
-			continue
-		}
-		step := len(r.schedule.Steps) + 1 + i
-		sources = append(sources, source{topic: name, group: r.config.TierGroup(name), label: strconv.Itoa(step), step: step})
-		r.log.Info("tier topic is beyond the configured tiers: it is consumed until it is deleted", zap.String("topic", name))
+	sources = slices.DeleteFunc(sources, func(s source) bool {
+		_, exists := found[s.topic]
+		return !exists
+	})
+	for _, s := range sources {
+		r.log.Info("tier topic is beyond the configured tiers: it is consumed until it is deleted", zap.String(logging.FieldTopic, s.topic))
 	}
-	return sources
+	return sources, nil
 }

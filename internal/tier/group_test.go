@@ -1,0 +1,159 @@
+package tier
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/IBM/sarama"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/retryd/retryd/internal/policy"
+	"github.com/retryd/retryd/test/harness"
+)
+
+func TestMemberWithoutPartitionsIsLeftInPeace(t *testing.T) {
+	f := newField(t, nil)
+	harness.CreateTopic(t, f.brokers, "orders", 1, nil)
+	core, logs := observer.New(zapcore.InfoLevel)
+	f.deps.Log = zap.New(core)
+	first, _ := f.relay(t, "orders", 0)
+	second, _ := f.relay(t, "orders", 0)
+	// Both look at their topics many times.
+	checked := 0
+	harness.WaitFor(t, time.Minute, "looks at the topics", func() bool {
+		first.checkTopics()
+		second.checkTopics()
+		checked++
+		return checked == 20
+	})
+	if n := logs.FilterMessageSnippet("made anew").Len(); n > 0 {
+		t.Errorf("a member without partitions took its topic for made anew, %d times", n)
+	}
+}
+
+func TestStopDoesNotWaitForTheGroupToGather(t *testing.T) {
+	f := newField(t, nil)
+	harness.CreateTopic(t, f.brokers, "orders", 1, nil)
+	joinAndFallSilent(t, f.brokers, "retryd-orders", "orders")
+
+	c := DefaultConfig()
+	c.Topic, c.Start, c.Endpoint.URL = "orders", "earliest", f.endpoint.URL("/")
+	c.Policy.Tiers.List = []policy.Tier{}
+	c.Resolve()
+	r, err := New(c, f.deps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.started = true // where it starts cannot be committed beside a foreign member
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { r.Run(ctx, context.Background(), f.cluster) })
+	waitForMembers(t, f.brokers, "retryd-orders", 2)
+	cancel()
+	stopped := make(chan struct{})
+	go func() {
+		running.Wait()
+		close(stopped)
+	}()
+	select {
+	case <-stopped:
+	case <-time.After(20 * time.Second): // the client library alone waits for 30 s
+		t.Errorf("the relay still waits for the group to gather")
+		<-stopped
+	}
+}
+
+// silence is how long the group waits for a member that joined and says nothing. It
+// is far longer than a stop takes on the slowest machine.
+const silence = 2 * time.Minute
+
+// joinAndFallSilent makes a member of a group that never answers again, as one that
+// was killed.
+func joinAndFallSilent(t *testing.T, brokers []string, group, topic string) {
+	t.Helper()
+	client := harness.NewClient(t, brokers)
+	coordinator, err := client.Coordinator(group)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := &sarama.JoinGroupRequest{
+		Version: 1, GroupId: group, ProtocolType: "consumer",
+		SessionTimeout: int32(silence.Milliseconds()), RebalanceTimeout: int32(silence.Milliseconds()),
+	}
+	meta := &sarama.ConsumerGroupMemberMetadata{Topics: []string{topic}}
+	for _, protocol := range []string{sarama.StickyBalanceStrategyName, sarama.RangeBalanceStrategyName} {
+		if err := request.AddGroupProtocolMetadata(protocol, meta); err != nil {
+			t.Fatal(err)
+		}
+	}
+	response, err := coordinator.JoinGroup(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if response.Err != sarama.ErrNoError {
+		t.Fatal(response.Err)
+	}
+}
+
+func waitForMembers(t *testing.T, brokers []string, group string, members int) {
+	t.Helper()
+	admin, err := sarama.NewClusterAdmin(brokers, harness.ClientConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Close()
+	harness.WaitFor(t, time.Minute, "members of the group", func() bool {
+		groups, err := admin.DescribeConsumerGroups([]string{group})
+		return err == nil && len(groups) == 1 && len(groups[0].Members) >= members
+	})
+}
+
+func TestStartIsNotTakenForSettledBecauseSomebodyElseIsInTheGroup(t *testing.T) {
+	f := newField(t, nil)
+	harness.CreateTopic(t, f.brokers, "orders", 1, nil)
+	f.write(t, "a")
+	joinAndFallSilent(t, f.brokers, "retryd-orders", "orders")
+	c := DefaultConfig()
+	c.Topic, c.Start, c.Endpoint.URL = "orders", "latest", f.endpoint.URL("/")
+	c.Policy.Tiers.List = []policy.Tier{}
+	c.Resolve()
+	r, err := New(c, f.deps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.cluster = f.cluster
+	if _, err := r.tryPrepare(); !isFenced(err) || r.started {
+		t.Errorf("error %v, start settled %v; want a refusal, since nothing was committed", err, r.started)
+	}
+}
+
+// stranger is the session of a member that the group does not know.
+type stranger struct{ sarama.ConsumerGroupSession }
+
+func (stranger) Claims() map[string][]int32               { return map[string][]int32{"orders": {0}} }
+func (stranger) MemberID() string                         { return "stranger" }
+func (stranger) GenerationID() int32                      { return 7 }
+func (stranger) MarkOffset(string, int32, int64, string)  {}
+func (stranger) ResetOffset(string, int32, int64, string) {}
+
+func TestSharesOfClaimsThatNeverRanAreGivenBack(t *testing.T) {
+	f := newField(t, nil)
+	harness.CreateTopic(t, f.brokers, "orders", 1, nil)
+	r := &Relay{Deps: f.deps, cluster: f.cluster, log: zap.NewNop(), metrics: f.deps.Metrics.Relay("orders")}
+	if _, err := r.newConsumer(source{topic: "orders", group: "g", label: "main"}).begin(stranger{}); !isFenced(err) {
+		t.Fatalf("begin of a member that is none: %v, want fenced", err)
+	}
+	share := f.deps.Budget.Join()
+	defer share.Leave()
+	share.Add(int64(f.deps.Window.Bytes)) // its fair part, if nobody else has one
+	half := f.deps.Budget.Join()
+	defer half.Leave()
+	half.Add(int64(f.deps.Window.Bytes)/2 - 1)
+	if half.Full() {
+		t.Error("full below half of the limit, although only two share it")
+	}
+}
