@@ -54,6 +54,7 @@ type claim struct {
 	closed   bool          // nothing is held any more: what comes back is dropped
 	idle     chan struct{} // closed when closed and nothing is outside
 	seen     snapshot      // written by run
+	measured measured      // by the gauge before
 }
 
 func newClaim(s *session, partition int32, start int64) *claim {

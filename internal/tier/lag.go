@@ -56,13 +56,17 @@ type gauge struct {
 
 // snapshot is what run publishes for gauge, since it owns the window.
 type snapshot struct {
-	at    time.Time
-	due   int // in the window, and due
-	held  int // in the window, and not due
-	out   int // with a worker or a producer
-	next  int64
-	ahead bool
+	at     time.Time
+	due    int   // in the window, and due
+	held   int   // in the window, and not due
+	out    int   // with a worker or a producer
+	next   int64 // offset of the next record to be read
+	ahead  bool
+	paused bool
 }
+
+// measured is what a measurement found of a partition.
+type measured struct{ next, end int64 }
 
 // publish takes a snapshot, at most once per tickInterval.
 func (c *claim) publish(now time.Time) {
@@ -74,7 +78,7 @@ func (c *claim) publish(now time.Time) {
 	defer c.mu.Unlock()
 	c.seen = snapshot{
 		at: now, due: due, held: c.window.Len() + c.unwritten.Len() - due, out: c.started - c.finished,
-		next: c.unread, ahead: c.ahead(now),
+		next: c.unread, ahead: c.ahead(now), paused: c.paused,
 	}
 }
 
@@ -88,6 +92,14 @@ func (c *claim) gauge(end int64) gauge {
 		bytes:   c.share.Held(),
 	}
 	unread := int(max(0, end-c.seen.next))
+	// The markers that end transactions, and aborted records, have offsets and never
+	// come: what is at the end, and has not come since the measurement before although
+	// the client fetches, is of that kind.
+	before := c.measured
+	c.measured = measured{c.seen.next, end}
+	if c.measured == before && !c.seen.paused {
+		unread = 0
+	}
 	if c.seen.ahead {
 		g.held += unread
 	} else {

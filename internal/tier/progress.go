@@ -17,7 +17,6 @@ func (c *claim) low() int64 {
 	return c.offsets.Low()
 }
 
-
 // complete ends a job for good: its record was accepted, or another topic has it.
 // It counts even after the claim was closed, until the session's last commit.
 func (c *claim) complete(j *job) {

@@ -1,0 +1,76 @@
+package scenarios
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/retryd/retryd/test/harness"
+)
+
+func TestRestartDoesNotBeginAWaitAnew(t *testing.T) {
+	eachBroker(t, func(t *testing.T, addrs []string) {
+		const written, delay = 12, 8 * time.Second
+		c := newChain(t, addrs, 3, failsOnce, delay)
+		first := c.run(t)
+		c.write(t, records("r", written)...)
+		awaitHeld(t, written, first)
+		failed := time.Now()
+		first.Stop(t)
+
+		until(t, failed.Add(delay-2*time.Second))
+		again := time.Now()
+		report := c.settle(t, c.run(t))
+		if report.Accepted != written || report.Requests != 2*written {
+			t.Errorf("%s, want every record accepted by its second attempt", report)
+		}
+		for _, call := range c.endpoint.Accepted() {
+			if !call.Arrived.Before(again.Add(delay)) {
+				t.Errorf("%s was delivered %v after the restart: its wait of %v was begun anew", call.EventID, call.Arrived.Sub(again), delay)
+			}
+		}
+	})
+}
+
+func TestCleanStopLetsAttemptsInFlightFinishAndRepeatsNothing(t *testing.T) {
+	eachBroker(t, func(t *testing.T, addrs []string) {
+		const inFlight, written = 8, 100
+		slow := func(harness.Request) harness.Answer { return harness.Answer{Delay: time.Second} }
+		c := newChain(t, addrs, 3, slow, time.Second)
+		keys := []string{"endpoint.max_in_flight: 8"}
+		d := c.run(t, keys...)
+		c.write(t, records("r", written)...)
+		c.awaitRequests(t, inFlight)
+		d.Stop(t)
+
+		requests, accepted := c.endpoint.Counts()
+		if requests != accepted {
+			t.Errorf("%d requests and %d accepted after the stop, want all finished", requests, accepted)
+		}
+		if accepted == written {
+			t.Error("everything was delivered before the daemon stopped: nothing was in flight")
+		}
+		c.settle(t, c.run(t, keys...))
+	})
+}
+
+// The moment between a POST and the acknowledgement of its forward is short, so the
+// daemon is stopped several times while many records are in it.
+func TestCleanStopLetsForwardsInFlightFinishAndRepeatsNothing(t *testing.T) {
+	eachBroker(t, func(t *testing.T, addrs []string) {
+		const written = 4000
+		c := newChain(t, addrs, 3, always(http.StatusUnprocessableEntity), time.Second)
+		keys := []string{"endpoint.max_in_flight: 64"}
+		d := c.run(t, keys...)
+		c.write(t, records("r", written)...)
+		for stop := range 3 {
+			c.awaitRequests(t, (stop+1)*written/4)
+			d.Stop(t)
+			d = c.run(t, keys...)
+		}
+		report := c.settle(t, d)
+		if report.DeadLettered != written || report.Requests != written {
+			t.Errorf("%s, want every record dead-lettered after one request", report)
+		}
+	})
+}
