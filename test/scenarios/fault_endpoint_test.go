@@ -198,23 +198,22 @@ func TestEndpointThatRejectsEverythingIsProbedAndCostsNoAttempt(t *testing.T) {
 		c.write(t, records("r", written)...)
 
 		awaitMetric(t, d, c.series("retryd_endpoint_paused"), 1)
-		burst, _ := c.endpoint.Counts() // what was in flight when the first answer came
-		if burst > inFlight {
-			t.Errorf("%d requests before delivery paused, want at most %d", burst, inFlight)
-		}
-		const probes = 2
-		c.awaitRequests(t, burst+probes)
+		harness.WaitFor(t, bound, "two probes", func() bool { return len(probes(c.endpoint.Requests())) >= 2 })
 		healthy.Store(true)
 		report := c.settle(t, d)
-		if report.DeadLettered != 0 || report.Requests != burst+probes+written {
-			t.Errorf("%s, want %d requests: %d at first, %d probes, then one for each record", report, burst+probes+written, burst, probes)
-		}
 		calls := c.endpoint.Requests()
-		for i := range probes + 1 {
+		tried := probes(calls)
+		rejected := inFlight + len(tried)
+		if report.DeadLettered != 0 || report.Requests > rejected+written {
+			t.Errorf("%s, want at most %d requests: %d at first, %d probes, then one for each record", report, rejected+written, inFlight, len(tried))
+		}
+		since := calls[0].Answered // the pause begins after the endpoint answered
+		for i, probe := range tried[:2] {
 			least := time.Second << i
-			if gap := calls[burst+i].Arrived.Sub(calls[burst+i-1].Arrived); gap < least {
-				t.Errorf("probe %d arrived %v after the request before it, want at least %v", i+1, gap, least)
+			if gap := probe.Arrived.Sub(since); gap < least {
+				t.Errorf("probe %d arrived %v after the answer that it waits for, want at least %v", i+1, gap, least)
 			}
+			since = probe.Answered
 		}
 		for _, call := range calls {
 			if call.Attempt != 1 {
@@ -222,4 +221,15 @@ func TestEndpointThatRejectsEverythingIsProbedAndCostsNoAttempt(t *testing.T) {
 			}
 		}
 	})
+}
+
+// probes returns the requests that came alone, after a pause.
+func probes(calls []harness.Call) (alone []harness.Call) {
+	const pause = 900 * time.Millisecond // shorter than any, longer than a burst
+	for i := 1; i < len(calls); i++ {
+		if calls[i].Arrived.Sub(calls[i-1].Arrived) >= pause {
+			alone = append(alone, calls[i])
+		}
+	}
+	return alone
 }
