@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -78,12 +79,17 @@ func build(cfg *config.Config, o Options) (*daemon, error) {
 		Budget:    window.NewBudget(int64(cfg.Window.Bytes)),
 		Metrics:   series, Log: log, Version: o.Version,
 	}}
-	for _, c := range cfg.Relays {
+	var errs []error
+	for i, c := range cfg.Relays {
 		r, err := tier.New(c, d.deps)
 		if err != nil {
-			return nil, fmt.Errorf("relay %s: %w", c.Name, err)
+			errs = append(errs, fmt.Errorf("relays[%d].%w", i, err))
+			continue
 		}
 		d.relays = append(d.relays, r)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
 	}
 	d.server = admin.New(cfg.Admin, registry, d.ready, log)
 	if err := d.server.Listen(); err != nil {
@@ -94,7 +100,9 @@ func build(cfg *config.Config, o Options) (*daemon, error) {
 
 func (d *daemon) run(ctx context.Context) (err error) {
 	d.log.Info("retryd starts", zap.String("version", d.deps.Version), zap.Int("relays", len(d.relays)))
-	stopServer := d.serve()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	stopServer := d.serve(stop)
 	defer func() { err = errors.Join(err, stopServer()) }()
 	if !d.connect(ctx) {
 		return nil
@@ -118,14 +126,21 @@ func (d *daemon) run(ctx context.Context) (err error) {
 }
 
 // serve starts the admin listener, which answers from now on until the returned
-// function is called.
-func (d *daemon) serve() (stop func() error) {
+// function is called. If it breaks before, broken is called: a daemon that nobody
+// can look at ends, cleanly and with an error.
+func (d *daemon) serve(broken func()) (stop func() error) {
 	if d.listens != nil {
 		d.listens(d.server.Addr())
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	result := make(chan error, 1)
-	go func() { result <- d.server.Run(ctx) }()
+	go func() {
+		err := d.server.Run(ctx)
+		if err != nil {
+			broken()
+		}
+		result <- err
+	}()
 	return func() error {
 		cancel()
 		return <-result
@@ -135,15 +150,18 @@ func (d *daemon) serve() (stop func() error) {
 // connect waits for the cluster; it returns false if ctx ends first.
 func (d *daemon) connect(ctx context.Context) bool {
 	var limiter logging.Limiter
-	for {
-		cluster, err := kafka.Connect(d.config.Kafka)
+	for waited := false; ; waited = true {
+		cluster, err := kafka.Connect(ctx, d.config.Kafka)
 		if err == nil {
+			if waited {
+				d.log.Info("Kafka answers")
+			}
 			d.cluster = cluster
 			d.connected.Store(true)
 			return true
 		}
 		if n, ok := limiter.Allow("cluster", "", time.Now()); ok {
-			d.log.Warn("waiting for Kafka", zap.Strings("brokers", d.config.Kafka.Brokers), zap.Error(err), logging.Suppressed(n))
+			d.log.Warn("waiting for Kafka", zap.String(logging.FieldError, kafka.Explain(err)), logging.Suppressed(n))
 		}
 		select {
 		case <-ctx.Done():
@@ -187,7 +205,7 @@ func (d *daemon) drain(done <-chan struct{}, giveUp func()) error {
 // unready, not the others; if no relay is left, nothing is ready.
 func (d *daemon) ready() (bool, []admin.Problem) {
 	if !d.connected.Load() {
-		return false, []admin.Problem{{Text: fmt.Sprintf("waiting for Kafka at %v", d.config.Kafka.Brokers)}}
+		return false, []admin.Problem{{Text: fmt.Sprintf("waiting for Kafka at %s", strings.Join(d.config.Kafka.Brokers, ", "))}}
 	}
 	var problems []admin.Problem
 	ready, sound := true, 0

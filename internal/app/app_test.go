@@ -187,7 +187,7 @@ func TestRunWaitsForKafka(t *testing.T) {
 	}
 	daemon := start(t, settings([]string{addr}, "http://127.0.0.1:1/"))
 	code, text := daemon.get("/readyz")
-	if want := "waiting for Kafka at [" + addr + "]\n"; code != http.StatusServiceUnavailable || text != want {
+	if want := "waiting for Kafka at " + addr + "\n"; code != http.StatusServiceUnavailable || text != want {
 		t.Errorf("/readyz answers %d %q, want 503 %q", code, text, want)
 	}
 	if code, _ := daemon.get("/healthz"); code != http.StatusOK {
@@ -201,7 +201,7 @@ func TestRunWaitsForKafka(t *testing.T) {
 func TestNothingIsReadyWhenTheOnlyRelayIsAtFault(t *testing.T) {
 	brokers := startBroker(t) // without the main topic
 	daemon := start(t, settings(brokers, "http://127.0.0.1:1/"))
-	want := "relay orders: main topic orders does not exist: create it, or correct relays.topic; it is never created by retryd\n"
+	want := "relay orders: main topic orders does not exist: create it, or correct the relay's topic; retryd never creates a main topic\n"
 	var code int
 	var text string
 	harness.WaitFor(t, time.Minute, "the fault in /readyz", func() bool {
@@ -231,8 +231,8 @@ func TestRunNamesTheRelayWhoseSecretCannotBeRead(t *testing.T) {
 	cfg := settings([]string{"127.0.0.1:1"}, "http://127.0.0.1:1/")
 	cfg.Relays[0].Endpoint.BearerTokenFile = "nowhere"
 	err := Run(t.Context(), cfg, Options{Version: "test", Log: io.Discard})
-	if err == nil || !strings.HasPrefix(err.Error(), "relay orders: ") || !strings.Contains(err.Error(), "bearer_token_file") {
-		t.Errorf("error %v, want one that names relay and key", err)
+	if err == nil || !strings.HasPrefix(err.Error(), "relays[0].endpoint.bearer_token_file: ") {
+		t.Errorf("error %v, want one that names the key", err)
 	}
 }
 

@@ -1,8 +1,10 @@
 package kafka
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/IBM/sarama"
 )
@@ -15,12 +17,26 @@ type Cluster struct {
 	admin  sarama.ClusterAdmin
 }
 
-// Connect reaches the cluster. An error says that no broker answered; the caller
-// tries again.
-func Connect(c Config) (*Cluster, error) {
-	client, err := sarama.NewClient(c.Brokers, c.adminConfig())
+// Connect reaches the cluster, unless ctx ends before. An error says that no broker
+// answered; the caller tries again.
+func Connect(ctx context.Context, c Config) (*Cluster, error) {
+	open, hangUp := context.WithCancel(context.Background())
+	connected := context.AfterFunc(ctx, hangUp)
+	cluster, err := newCluster(c, c.adminConfig(open))
+	if err == nil && !connected() {
+		err = errors.Join(ctx.Err(), cluster.Close())
+	}
 	if err != nil {
-		return nil, fmt.Errorf("connect to %v: %w", c.Brokers, err)
+		hangUp()
+		return nil, err
+	}
+	return cluster, nil
+}
+
+func newCluster(c Config, config *sarama.Config) (*Cluster, error) {
+	client, err := sarama.NewClient(c.Brokers, config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", strings.Join(c.Brokers, ", "), err)
 	}
 	admin, err := sarama.NewClusterAdminFromClient(client)
 	if err != nil {

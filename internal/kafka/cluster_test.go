@@ -27,11 +27,11 @@ func TestConnectSaysWhoDidNotAnswer(t *testing.T) {
 	closed := silence(t)
 	closed.Close()
 	addr := closed.Addr().String()
-	_, err := Connect(configFor([]string{addr}))
+	_, err := Connect(t.Context(), configFor([]string{addr}))
 	if !errors.Is(err, sarama.ErrOutOfBrokers) {
 		t.Fatalf("connect: %v, want %v", err, sarama.ErrOutOfBrokers)
 	}
-	if want := "connect to [" + addr + "]: "; err.Error()[:len(want)] != want {
+	if want := "connect to " + addr + ": "; err.Error()[:len(want)] != want {
 		t.Errorf("connect: %q does not begin with %q", err, want)
 	}
 }
@@ -153,7 +153,7 @@ func TestBrokenConnectionsAreReplaced(t *testing.T) {
 	}{
 		{"topics", metadataKey, func() error { _, err := c.Topics("a"); return err }},
 		{"ends", 2, func() error { _, err := c.Ends(partitions); return err }},
-		{"plan", describeConfigsKey, func() error { _, err := c.Plan("a", nil, true); return err }},
+		{"plan", describeConfigsKey, func() error { _, err := c.Plan("a", nil, true, unchanged); return err }},
 		{"committed", offsetFetchKey, func() error { _, err := c.Committed("g", partitions); return err }},
 		{"commit", offsetCommitKey, func() error {
 			return c.Commit(Member{Group: "g", Generation: -1}, Offsets{"a": {0: {Offset: 1}}})
@@ -209,7 +209,7 @@ func TestRefusalsAreProblems(t *testing.T) {
 			topic.Topic, topic.ErrorCode = r.(*kmsg.CreateTopicsRequest).Topics[0].Topic, denied
 			resp.Topics = append(resp.Topics, topic)
 			return resp
-		}, "topic main.DLT does not exist and Kafka refuses to create it (kafka server: The client is not authorized to access this topic): create it with 2 partitions, or let retryd do it"},
+		}, "topic main.DLT does not exist and Kafka refuses to create it (kafka server: The client is not authorized to access this topic): create it (partitions: 2), or let retryd do it"},
 		{"add partitions", createPartitionsKey, func(r kmsg.Request) kmsg.Response {
 			resp := r.ResponseKind().(*kmsg.CreatePartitionsResponse)
 			topic := kmsg.NewCreatePartitionsResponseTopic()
@@ -230,7 +230,7 @@ func TestRefusalsAreProblems(t *testing.T) {
 			if tt.key == createPartitionsKey {
 				spec.Name = "small"
 			}
-			_, err := c.Plan("main", []TopicSpec{spec}, true)
+			_, err := c.Plan("main", []TopicSpec{spec}, true, unchanged)
 			var problems *PlanError
 			if !errors.As(err, &problems) {
 				t.Fatalf("plan: %v, want a *PlanError", err)

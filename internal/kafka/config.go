@@ -20,9 +20,14 @@ type TopicsConfig struct {
 	Create bool `mapstructure:"create"` // false: only check
 }
 
-// maxSessionTimeout is what a broker grants at most unless it is configured
-// otherwise (group.max.session.timeout.ms).
-const maxSessionTimeout = 30 * time.Minute
+// The bounds of a session timeout. Most brokers refuse one under 6 s and one over
+// 30 min (group.min.session.timeout.ms, group.max.session.timeout.ms). Under a second
+// there is no time for heartbeats, nor for attempts, which begin only within half of
+// it since a commit.
+const (
+	minSessionTimeout = time.Second
+	maxSessionTimeout = 30 * time.Minute
+)
 
 // MaxTopicName is the longest topic name that Kafka accepts, in characters
 // (org.apache.kafka.common.internals.Topic).
@@ -56,8 +61,8 @@ func (c Config) Validate() []error {
 			errs = append(errs, fmt.Errorf("brokers[%d]: %w", i, err))
 		}
 	}
-	if c.SessionTimeout <= 0 || c.SessionTimeout > maxSessionTimeout {
-		errs = append(errs, fmt.Errorf("session_timeout: must be more than 0s and at most 30m, not %s", c.SessionTimeout))
+	if c.SessionTimeout < minSessionTimeout || c.SessionTimeout > maxSessionTimeout {
+		errs = append(errs, fmt.Errorf("session_timeout: must be 1s to 30m, not %s", c.SessionTimeout))
 	}
 	if !nameCharset.MatchString(c.ClientID) {
 		errs = append(errs, fmt.Errorf("client_id: %q must be letters, digits, \".\", \"_\" and \"-\", at least one", c.ClientID))

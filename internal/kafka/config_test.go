@@ -16,6 +16,7 @@ func TestConfigValidate(t *testing.T) {
 	}{
 		{"default", func(*Config) {}, nil},
 		{"several brokers", func(c *Config) { c.Brokers = []string{"a:1", "[::1]:65535"} }, nil},
+		{"shortest session", func(c *Config) { c.SessionTimeout = time.Second }, nil},
 		{"longest session", func(c *Config) { c.SessionTimeout = 30 * time.Minute }, nil},
 		{"no brokers", func(c *Config) { c.Brokers = nil }, []string{"brokers: missing: give at least one host:port"}},
 		{"everything wrong is said at once", func(c *Config) {
@@ -24,11 +25,14 @@ func TestConfigValidate(t *testing.T) {
 			`brokers[1]: "kafka1" is not host:port, as in kafka1.example.com:9092`,
 			`brokers[2]: ":9092" is not host:port, as in kafka1.example.com:9092`,
 			`brokers[3]: the port of "b:0" is not a number from 1 to 65535`,
-			`session_timeout: must be more than 0s and at most 30m, not 0s`,
+			`session_timeout: must be 1s to 30m, not 0s`,
 			`client_id: "" must be letters, digits, ".", "_" and "-", at least one`,
 		}},
+		{"session too short", func(c *Config) { c.SessionTimeout = 999 * time.Millisecond }, []string{
+			`session_timeout: must be 1s to 30m, not 999ms`,
+		}},
 		{"session too long", func(c *Config) { c.SessionTimeout = time.Hour }, []string{
-			`session_timeout: must be more than 0s and at most 30m, not 1h0m0s`,
+			`session_timeout: must be 1s to 30m, not 1h0m0s`,
 		}},
 	}
 	for _, tt := range tests {

@@ -45,7 +45,7 @@ func TestConnectionBreaksWithItsContext(t *testing.T) {
 // The client library keeps a connection whose answer was overdue, and fails every
 // later request on it.
 func TestOverdueAnswerEndsTheConnection(t *testing.T) {
-	config := DefaultConfig().adminConfig()
+	config := DefaultConfig().adminConfig(t.Context())
 	config.Net.ReadTimeout = 10 * time.Millisecond
 	config.ApiVersionsRequest = false
 	broker := sarama.NewBroker(silence(t).Addr().String())

@@ -14,15 +14,15 @@ import (
 // headroom is what a hop's headers may add to a record of the main topic.
 const headroom = 64 << 10
 
-func (c *Cluster) addPartitions(base, t Topic) (string, error) {
+func (c *Cluster) addPartitions(base, t Topic) error {
 	err := c.admin.CreatePartitions(t.Name, base.Partitions, nil, false)
 	switch {
 	case refused(err):
-		return "", &PlanError{[]string{fmt.Sprintf("topic %s has %d partitions, %s has %d, and Kafka refuses to add some (%v): add partitions, or let retryd do it", t.Name, t.Partitions, base.Name, base.Partitions, err)}}
+		return &PlanError{[]string{fmt.Sprintf("topic %s has %d partitions, %s has %d, and Kafka refuses to add some (%v): add partitions, or let retryd do it", t.Name, t.Partitions, base.Name, base.Partitions, err)}}
 	case err != nil && !errors.Is(err, sarama.ErrInvalidPartitions): // another instance was faster
-		return "", fmt.Errorf("add partitions to topic %s: %w", t.Name, err)
+		return fmt.Errorf("add partitions to topic %s: %w", t.Name, err)
 	}
-	return fmt.Sprintf("topic %s grew from %d to %d partitions, as many as %s has", t.Name, t.Partitions, base.Partitions, base.Name), c.await(t.Name, base.Partitions)
+	return c.await(t.Name, base.Partitions)
 }
 
 func (c *Cluster) createTopic(base Topic, s TopicSpec) error {
@@ -48,7 +48,7 @@ func (c *Cluster) createTopic(base Topic, s TopicSpec) error {
 	err = c.admin.CreateTopic(s.Name, detail, false)
 	switch {
 	case refused(err):
-		return &PlanError{[]string{fmt.Sprintf("topic %s does not exist and Kafka refuses to create it (%v): create it with %d partitions, or let retryd do it", s.Name, err, base.Partitions)}}
+		return &PlanError{[]string{fmt.Sprintf("topic %s does not exist and Kafka refuses to create it (%v): create it (partitions: %d), or let retryd do it", s.Name, err, base.Partitions)}}
 	case err != nil && !errors.Is(err, sarama.ErrTopicAlreadyExists): // another instance was faster
 		return fmt.Errorf("create topic %s: %w", s.Name, err)
 	}

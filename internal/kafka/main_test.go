@@ -56,7 +56,7 @@ func configFor(addrs []string) Config {
 
 func connect(t *testing.T, c Config) *Cluster {
 	t.Helper()
-	cluster, err := Connect(c)
+	cluster, err := Connect(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,12 @@ type Planned struct {
 	Warnings []string         // what works, but not as well as it could
 }
 
+// Change is something that a plan did to a topic.
+type Change struct {
+	Topic    string
+	From, To int32 // partitions; From is 0 for a topic that was created
+}
+
 // PlanError lists everything that keeps a plan from standing. Each problem names
 // topic, value and fix.
 type PlanError struct{ Problems []string }
@@ -29,9 +35,10 @@ func (e *PlanError) Error() string { return strings.Join(e.Problems, "; ") }
 
 // Plan brings the topics beside main into being, or only checks them if create is
 // false. main is never created. New topics get main's partition count,
-// replication factor and min.insync.replicas. Plan is idempotent; a *PlanError
-// says what somebody has to mend, any other error that the cluster did not answer.
-func (c *Cluster) Plan(main string, specs []TopicSpec, create bool) (Planned, error) {
+// replication factor and min.insync.replicas; changed is told of each change as it
+// is made. Plan is idempotent; a *PlanError says what somebody has to mend, any
+// other error that the cluster did not answer.
+func (c *Cluster) Plan(main string, specs []TopicSpec, create bool, changed func(Change)) (Planned, error) {
 	names := []string{main}
 	for _, s := range specs {
 		names = append(names, s.Name)
@@ -44,46 +51,46 @@ func (c *Cluster) Plan(main string, specs []TopicSpec, create bool) (Planned, er
 	if !ok {
 		return Planned{}, mainMissing(main)
 	}
-	var problems, warnings []string
+	var problems []string
 	for _, s := range specs {
-		made, err := c.establish(base, s, found, create)
+		done, err := c.establish(base, s, found, create)
 		var missing *PlanError
 		switch {
 		case errors.As(err, &missing):
 			problems = append(problems, missing.Problems...)
 		case err != nil:
 			return Planned{}, err
-		case made != "":
-			warnings = append(warnings, made)
+		case done:
+			changed(Change{Topic: s.Name, From: found[s.Name].Partitions, To: base.Partitions})
 		}
 	}
 	if len(problems) > 0 {
 		return Planned{}, &PlanError{problems}
 	}
-	p, err := c.inspect(main, specs, names)
-	p.Warnings = append(warnings, p.Warnings...)
-	return p, err
+	return c.inspect(main, specs, names)
 }
 
 func mainMissing(main string) error {
-	return &PlanError{[]string{fmt.Sprintf("main topic %s does not exist: create it, or correct relays.topic; it is never created by retryd", main)}}
+	return &PlanError{[]string{fmt.Sprintf("main topic %s does not exist: create it, or correct the relay's topic; retryd never creates a main topic", main)}}
 }
 
 // establish creates one missing topic, or the partitions that a topic lacks
-// because main grew; it returns a warning about the latter.
-func (c *Cluster) establish(base Topic, s TopicSpec, found map[string]Topic, create bool) (string, error) {
+// because main grew; it reports whether it did.
+func (c *Cluster) establish(base Topic, s TopicSpec, found map[string]Topic, create bool) (bool, error) {
 	have, exists := found[s.Name]
 	switch {
 	case !exists && !create:
-		return "", &PlanError{[]string{fmt.Sprintf("topic %s does not exist: create it with %d partitions, or set topics.create: true", s.Name, base.Partitions)}}
+		return false, &PlanError{[]string{fmt.Sprintf("topic %s does not exist: create it (partitions: %d), or set topics.create: true", s.Name, base.Partitions)}}
 	case !exists:
-		return "", c.createTopic(base, s)
+		err := c.createTopic(base, s)
+		return err == nil, err
 	case have.Partitions < base.Partitions && !create:
-		return "", &PlanError{[]string{fmt.Sprintf("topic %s has %d partitions, %s has %d: add partitions, or set topics.create: true", s.Name, have.Partitions, base.Name, base.Partitions)}}
+		return false, &PlanError{[]string{fmt.Sprintf("topic %s has %d partitions, %s has %d: add partitions, or set topics.create: true", s.Name, have.Partitions, base.Name, base.Partitions)}}
 	case have.Partitions < base.Partitions:
-		return c.addPartitions(base, have)
+		err := c.addPartitions(base, have)
+		return err == nil, err
 	}
-	return "", nil
+	return false, nil
 }
 
 // inspect reads the topics as they are now and holds them against the plan.

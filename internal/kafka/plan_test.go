@@ -29,7 +29,8 @@ func TestPlanCreatesWhatIsMissing(t *testing.T) {
 		return nil, nil, false
 	})
 	specs := []TopicSpec{{Name: "main.retry.1", Retention: 8 * day}, {Name: "main.DLT"}}
-	first, err := c.Plan("main", specs, true)
+	var changes []Change
+	first, err := c.Plan("main", specs, true, func(done Change) { changes = append(changes, done) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +57,7 @@ func TestPlanCreatesWhatIsMissing(t *testing.T) {
 		t.Errorf("planned %+v", main)
 	}
 	for _, create := range []bool{true, false} { // and again, and only to check
-		again, err := c.Plan("main", specs, create)
+		again, err := c.Plan("main", specs, create, unchanged)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,13 +78,13 @@ func TestPlanNamesAllProblemsAtOnce(t *testing.T) {
 		want   []string
 	}{
 		{"main is missing", nil, nil, []TopicSpec{week}, true, []string{
-			"main topic main does not exist: create it, or correct relays.topic; it is never created by retryd",
+			"main topic main does not exist: create it, or correct the relay's topic; retryd never creates a main topic",
 		}},
 		{"nothing may be created", map[string]int32{"main": 3, "small": 2}, nil,
 			[]TopicSpec{week, {Name: "small"}, {Name: "DLT"}}, false, []string{
-				"topic tier does not exist: create it with 3 partitions, or set topics.create: true",
+				"topic tier does not exist: create it (partitions: 3), or set topics.create: true",
 				"topic small has 2 partitions, main has 3: add partitions, or set topics.create: true",
-				"topic DLT does not exist: create it with 3 partitions, or set topics.create: true",
+				"topic DLT does not exist: create it (partitions: 3), or set topics.create: true",
 			}},
 		{"existing topics break promises", map[string]int32{"main": 1, "tier": 1, "DLT": 2},
 			map[string]map[string]string{
@@ -104,7 +105,7 @@ func TestPlanNamesAllProblemsAtOnce(t *testing.T) {
 			for topic, partitions := range tt.topics {
 				createTopic(t, c, topic, partitions, tt.config[topic])
 			}
-			_, err := c.Plan("main", tt.specs, tt.create)
+			_, err := c.Plan("main", tt.specs, tt.create, unchanged)
 			var problems *PlanError
 			if !errors.As(err, &problems) {
 				t.Fatalf("plan: %v, want a *PlanError", err)
@@ -121,7 +122,7 @@ func TestPlanWarnsOfWhatOnlyWeakens(t *testing.T) {
 	createTopic(t, c, "main", 1, map[string]string{"max.message.bytes": "1000000"})
 	createTopic(t, c, "tier", 1, map[string]string{"max.message.bytes": "1000000", "retention.ms": "-1"})
 	createTopic(t, c, "DLT", 1, map[string]string{"max.message.bytes": "2000000", "retention.ms": "604800000"})
-	p, err := c.Plan("main", []TopicSpec{{Name: "tier", Retention: day}, {Name: "DLT"}}, true)
+	p, err := c.Plan("main", []TopicSpec{{Name: "tier", Retention: day}, {Name: "DLT"}}, true, unchanged)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,34 +135,36 @@ func TestPlanWarnsOfWhatOnlyWeakens(t *testing.T) {
 	}
 }
 
+// unchanged is for plans whose changes do not matter.
+func unchanged(Change) {}
+
 func TestPlanFollowsMainsGrowth(t *testing.T) {
 	c := connect(t, startBroker(t))
 	createTopic(t, c, "main", 2, nil)
 	specs := []TopicSpec{{Name: "tier", Retention: 7 * day}, {Name: "DLT"}}
-	if _, err := c.Plan("main", specs, true); err != nil {
+	if _, err := c.Plan("main", specs, true, unchanged); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.admin.CreatePartitions("main", 5, nil, false); err != nil {
 		t.Fatal(err)
 	}
-	p, err := c.Plan("main", specs, true)
+	var changes []Change
+	p, err := c.Plan("main", specs, true, func(done Change) { changes = append(changes, done) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{
-		"topic tier grew from 2 to 5 partitions, as many as main has",
-		"topic DLT grew from 2 to 5 partitions, as many as main has",
-	}
-	if diff := cmp.Diff(want, p.Warnings); diff != "" {
-		t.Errorf("warnings (-want +got):\n%s", diff)
+	want := []Change{{Topic: "tier", From: 2, To: 5}, {Topic: "DLT", From: 2, To: 5}}
+	if diff := cmp.Diff(want, changes); diff != "" {
+		t.Errorf("changes (-want +got):\n%s", diff)
 	}
 	for name, topic := range p.Topics {
 		if topic.Partitions != 5 {
 			t.Errorf("%s has %d partitions", name, topic.Partitions)
 		}
 	}
-	if again, err := c.Plan("main", specs, true); err != nil || len(again.Warnings) > 0 {
-		t.Errorf("planned again: %q, %v", again.Warnings, err)
+	changes = nil
+	if _, err := c.Plan("main", specs, true, func(done Change) { changes = append(changes, done) }); err != nil || len(changes) > 0 {
+		t.Errorf("planned again: %v, %v", changes, err)
 	}
 }
 
@@ -176,7 +179,7 @@ func TestPlansAtTheSameTimeAgree(t *testing.T) {
 	for i := range planned {
 		own := connect(t, config)
 		plans.Go(func() (err error) {
-			planned[i], err = own.Plan("main", specs, true)
+			planned[i], err = own.Plan("main", specs, true, unchanged)
 			return err
 		})
 	}
@@ -201,7 +204,7 @@ func TestPartitionsThatAnotherInstanceAddedAreNoError(t *testing.T) {
 		return resp, nil, true
 	})
 	seen := Topic{Name: "tier", Partitions: 2} // a moment ago
-	if _, err := c.addPartitions(Topic{Name: "main", Partitions: 4}, seen); err != nil {
+	if err := c.addPartitions(Topic{Name: "main", Partitions: 4}, seen); err != nil {
 		t.Error(err)
 	}
 }

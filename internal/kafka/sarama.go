@@ -26,7 +26,6 @@ func (c Config) base() *sarama.Config {
 	s.Metadata.AllowAutoTopicCreation = false // a typo must not make a topic
 	s.Metadata.RefreshFrequency = 30 * time.Second
 	s.MetricRegistry = noMetrics()
-	dialer{context.Background(), dialTimeout}.use(s)
 	return s
 }
 
@@ -51,12 +50,15 @@ func (c Config) ConsumerConfig(rebalance time.Duration) (s *sarama.Config, hangU
 	s.Consumer.Group.Session.Timeout = c.SessionTimeout
 	s.Consumer.Group.Heartbeat.Interval = c.heartbeat()
 	s.Consumer.Group.Rebalance.Timeout = rebalance
+	// A join is answered when the other members have joined, or are given up.
+	s.Net.ReadTimeout = max(s.Net.ReadTimeout, rebalance+5*time.Second)
 	s.Consumer.Group.Rebalance.GroupStrategies = []sarama.BalanceStrategy{sarama.NewBalanceStrategySticky()}
 	s.Consumer.IsolationLevel = sarama.ReadCommitted
 	s.Consumer.MaxProcessingTime = 10 * time.Millisecond // one slow partition delays the others of its broker by at most this
 	s.Consumer.MaxWaitTime = 250 * time.Millisecond
 	s.Consumer.Fetch.Default = 256 << 10
 	s.Consumer.Fetch.Max = 0 // a record of any size is fetched
+	s.Consumer.Fetch.MaxBytes = 8 << 20
 	s.Consumer.Return.Errors = true
 	return s, connections.hangUp
 }
@@ -74,8 +76,9 @@ func (c Config) heartbeat() time.Duration {
 // adminConfig is for a client whose every call is over soon, with an answer or an
 // error: each request is sent once, to each broker at most, and the caller tries
 // again.
-func (c Config) adminConfig() *sarama.Config {
+func (c Config) adminConfig(ctx context.Context) *sarama.Config {
 	s := c.base()
+	dialer{ctx, dialTimeout}.use(s)
 	s.Net.ReadTimeout, s.Net.WriteTimeout = CommitTimeout, CommitTimeout
 	s.Admin.Timeout = CommitTimeout - time.Second // the controller gives up before its client does
 	s.Metadata.Retry.Max = 0

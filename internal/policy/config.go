@@ -9,7 +9,7 @@ import (
 
 // maxDelay bounds one delay. With a jitter of 1 a wait can be twice as long, and a
 // not-before of more than 366 days ahead counts as malformed where it is read.
-const maxDelay = 183 * 24 * time.Hour
+const maxDelay = 182 * 24 * time.Hour
 
 // Config is the schedule part of a relay's configuration.
 type Config struct {
@@ -126,7 +126,7 @@ func checkDelay(key string, d time.Duration) []error {
 	case d < 0:
 		return []error{fmt.Errorf("%s: %v is negative; 0s means at once", key, d)}
 	case d > maxDelay:
-		return []error{fmt.Errorf("%s: %v is too long; a delay is at most %v (183 days)", key, d, maxDelay)}
+		return []error{fmt.Errorf("%s: %v is too long; a delay is at most %v (182 days)", key, d, maxDelay)}
 	}
 	return nil
 }

@@ -182,7 +182,7 @@ func TestScheduleReportsWhatIsWrong(t *testing.T) {
 		{
 			name:   "too long a delay",
 			change: func(c *Config) { c.Tiers.List[2].Delay = 200 * 24 * time.Hour },
-			want:   []string{"tiers[2].delay: 4800h0m0s is too long; a delay is at most 4392h0m0s (183 days)"},
+			want:   []string{"tiers[2].delay: 4800h0m0s is too long; a delay is at most 4368h0m0s (182 days)"},
 		},
 		{
 			name:   "jitter of a tier",
@@ -198,10 +198,19 @@ func TestScheduleReportsWhatIsWrong(t *testing.T) {
 			name:   "empty backoff values",
 			change: backoff(0, 0, 0, -1),
 			want: []string{
-				"backoff.base: 0s is not positive; it is the first delay",
-				"backoff.factor: 0 is no number of at least 1; 1 makes all delays equal",
-				"backoff.max: 0s is less than the first delay (base: 0s); it is the longest delay",
+				"backoff.base: missing: give the first delay",
+				"backoff.factor: missing: give a number of at least 1; 1 makes all delays equal",
+				"backoff.max: missing: give the longest delay",
 				"backoff.attempts: -1 is less than 1; it counts the attempt on the main topic",
+			},
+		},
+		{
+			name:   "backoff without attempts",
+			change: backoff(-time.Second, .5, time.Second, 0),
+			want: []string{
+				"backoff.base: -1s is not positive; it is the first delay",
+				"backoff.factor: 0.5 is no number of at least 1; 1 makes all delays equal",
+				"backoff.attempts: missing: give the number of attempts; the one on the main topic counts",
 			},
 		},
 		{
@@ -209,7 +218,7 @@ func TestScheduleReportsWhatIsWrong(t *testing.T) {
 			change: backoff(time.Second, math.Inf(1), 200*24*time.Hour, 2_000_000_000),
 			want: []string{
 				"backoff.factor: +Inf is no number of at least 1; 1 makes all delays equal",
-				"backoff.max: 4800h0m0s is too long; a delay is at most 4392h0m0s (183 days)",
+				"backoff.max: 4800h0m0s is too long; a delay is at most 4368h0m0s (182 days)",
 				"backoff.attempts: 1999999999 tiers are too many; a schedule has at most 14",
 			},
 		},
@@ -231,7 +240,7 @@ func TestScheduleReportsWhatIsWrong(t *testing.T) {
 		{
 			name:   "auto with too long a budget",
 			change: auto(maxDelay + time.Minute),
-			want:   []string{"budget: 4392h1m0s is too long for tiers: auto, whose last delay would be 4392h0m25s; a delay is at most 4392h0m0s (183 days)"},
+			want:   []string{"budget: 4368h1m0s is too long for tiers: auto, whose last delay would be 4368h0m25s; a delay is at most 4368h0m0s (182 days)"},
 		},
 		{
 			name:   "auto with a negative budget",

@@ -64,7 +64,7 @@ func autoSteps(budget time.Duration, jitter float64) ([]Step, []error) {
 	}
 	rest := budget - autoFirst - autoSecond
 	if rest > maxDelay {
-		return nil, []error{fmt.Errorf("budget: %v is too long for tiers: auto, whose last delay would be %v; a delay is at most %v (183 days)", budget, rest, maxDelay)}
+		return nil, []error{fmt.Errorf("budget: %v is too long for tiers: auto, whose last delay would be %v; a delay is at most %v (182 days)", budget, rest, maxDelay)}
 	}
 	return []Step{{autoFirst, jitter}, {autoSecond, jitter}, {rest, jitter}}, nil
 }
@@ -82,19 +82,30 @@ func (b Backoff) steps(jitter float64) ([]Step, []error) {
 
 func (b Backoff) validate() []error {
 	var errs []error
-	if b.Base <= 0 {
+	switch {
+	case b.Base == 0:
+		errs = append(errs, errors.New("backoff.base: missing: give the first delay"))
+	case b.Base < 0:
 		errs = append(errs, fmt.Errorf("backoff.base: %v is not positive; it is the first delay", b.Base))
 	}
-	if !(b.Factor >= 1) || math.IsInf(b.Factor, 1) { // the negation catches NaN
+	switch {
+	case b.Factor == 0:
+		errs = append(errs, errors.New("backoff.factor: missing: give a number of at least 1; 1 makes all delays equal"))
+	case !(b.Factor >= 1) || math.IsInf(b.Factor, 1): // the negation catches NaN
 		errs = append(errs, fmt.Errorf("backoff.factor: %v is no number of at least 1; 1 makes all delays equal", b.Factor))
 	}
 	switch {
-	case b.Max <= 0 || b.Max < b.Base:
+	case b.Max == 0:
+		errs = append(errs, errors.New("backoff.max: missing: give the longest delay"))
+	case b.Max < b.Base:
 		errs = append(errs, fmt.Errorf("backoff.max: %v is less than the first delay (base: %v); it is the longest delay", b.Max, b.Base))
 	default:
 		errs = append(errs, checkDelay("backoff.max", b.Max)...)
 	}
-	if b.Attempts < 1 {
+	switch {
+	case b.Attempts == 0:
+		errs = append(errs, errors.New("backoff.attempts: missing: give the number of attempts; the one on the main topic counts"))
+	case b.Attempts < 0:
 		errs = append(errs, fmt.Errorf("backoff.attempts: %d is less than 1; it counts the attempt on the main topic", b.Attempts))
 	}
 	return append(errs, checkCount("backoff.attempts", b.Attempts-1)...)

@@ -3,6 +3,7 @@ package record
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -42,7 +43,7 @@ func AppendDeadLetter(dst []Header, r *Record, s *State, d DeadLetter, fromMain 
 	w.text(HeaderReason, d.Reason)
 	if len(d.Response) > 0 {
 		value := w.open(HeaderResponse)
-		w.buf = append(w.buf, d.Response[:min(len(d.Response), maxResponse)]...)
+		w.plain(d.Response[:min(len(d.Response), maxResponse)], "\t\r\n")
 		w.close(HeaderResponse, value)
 	}
 	w.text(HeaderRetrydVersion, d.Version)
@@ -146,20 +147,25 @@ func (w *writer) text(name, text string) {
 	w.close(name, value)
 }
 
-// line writes a text of foreign origin: at most 256 bytes, and what is not
-// printable ASCII becomes a question mark.
+// line writes a text of foreign origin, at most 256 bytes of it.
 func (w *writer) line(name, text string) {
 	if text == "" {
 		return
 	}
 	value := w.open(name)
-	for _, c := range []byte(text[:min(len(text), maxError)]) {
-		if !printable(c) {
+	w.plain([]byte(text[:min(len(text), maxError)]), "")
+	w.close(name, value)
+}
+
+// plain appends a text in which everything but printable ASCII, and also, becomes a
+// question mark: a header is for people, and what they read it with must not trip.
+func (w *writer) plain(text []byte, also string) {
+	for _, c := range text {
+		if !printable(c) && strings.IndexByte(also, c) < 0 {
 			c = '?'
 		}
 		w.buf = append(w.buf, c)
 	}
-	w.close(name, value)
 }
 
 func (w *writer) number(name string, n int64) {

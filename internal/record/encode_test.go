@@ -122,10 +122,10 @@ func TestAppendHeadersAppends(t *testing.T) {
 
 func TestAppendDeadLetter(t *testing.T) {
 	s := full()
-	d := DeadLetter{Reason: "exhausted", Response: bytes.Repeat([]byte{0xff}, 2000), Version: "1.2.3", AppVersion: "v7\r\nx: ü" + strings.Repeat("a", 300)}
+	d := DeadLetter{Reason: "exhausted", Response: append([]byte("no:\r\n\t\xff\x1b"), bytes.Repeat([]byte{'x'}, 2000)...), Version: "1.2.3", AppVersion: "v7\r\nx: ü" + strings.Repeat("a", 300)}
 	got := AppendDeadLetter(nil, recordOf(), &s, d, false)
 	want := append(AppendHeaders(nil, recordOf(), &s, false), headersOf(
-		"x-reason", "exhausted", "x-response", strings.Repeat("\xff", 1024), "x-retryd-version", "1.2.3",
+		"x-reason", "exhausted", "x-response", "no:\r\n\t??"+strings.Repeat("x", 1024-8), "x-retryd-version", "1.2.3",
 		"x-app-version", "v7??x: ??"+strings.Repeat("a", 256-9))...)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -2,6 +2,8 @@ package tier
 
 import (
 	"context"
+	"errors"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -29,6 +31,8 @@ const (
 // The goroutine of run owns what is held; workers and producers report back under
 // mu. Every job that is let out comes back exactly once: by complete or by giveBack.
 type claim struct {
+	relay     *Relay
+	consumer  *consumer
 	session   *session
 	partition int32
 
@@ -39,7 +43,6 @@ type claim struct {
 	unread    int64             // offset of the next one
 	headers   []record.Header   // scratch of decode
 	paused    bool              // the client does not fetch this partition
-	started   int               // jobs that were let out
 	clock     int64             // epoch ms when run last looked
 
 	wake chan struct{} // something under mu changed that run waits for
@@ -48,9 +51,9 @@ type claim struct {
 	offsets  *window.Offsets
 	share    *window.Share
 	returned []*job        // back from a worker or a producer, to be held again
-	finished int           // jobs that came back, in whatever way
+	outside  int           // jobs that were let out and did not come back yet
 	moving   int           // judged, and not yet acknowledged by the next topic
-	waiting  bool          // run waits for room or for an acknowledgement
+	waiting  bool          // run waits for a completion, for room or for an acknowledgement
 	closed   bool          // nothing is held any more: what comes back is dropped
 	idle     chan struct{} // closed when closed and nothing is outside
 	seen     snapshot      // written by run
@@ -59,9 +62,10 @@ type claim struct {
 
 func newClaim(s *session, partition int32, start int64) *claim {
 	return &claim{
-		session: s, partition: partition, unread: start,
+		relay: s.consumer.relay, consumer: s.consumer, session: s, partition: partition, unread: start,
 		offsets: window.NewOffsets(start),
-		share:   s.consumer.relay.Budget.Join(),
+		share:   s.consumer.relay.deps.Budget.Join(),
+		seen:    snapshot{next: start},
 		wake:    make(chan struct{}, 1),
 		idle:    make(chan struct{}),
 	}
@@ -93,7 +97,7 @@ func (c *claim) run(ctx context.Context, messages <-chan *sarama.ConsumerMessage
 			c.takeSome(m, messages)
 		case offer <- next:
 			c.window.Pop()
-			c.started++
+			c.letOut()
 		case <-c.wake:
 		case <-timer.C:
 		}
@@ -110,6 +114,7 @@ func (c *claim) collect() (moving int) {
 		c.returned[i] = nil
 	}
 	c.returned = c.returned[:0]
+	c.waiting = c.paused || c.moving >= maxMoving
 	return c.moving
 }
 
@@ -121,14 +126,17 @@ func (c *claim) hold(j *job) {
 	c.window.Push(j.due, j.record.Offset, j)
 }
 
-// noticeClockStep makes good for a wall clock that was set back: what is due by the
-// order of its arrival, and not by a header, must not wait until the clock is where
-// it was.
+// noticeClockStep dates anew what was dated by a wall clock that has been set back
+// since: what is due in the order of its arrival, and not by a header, must not wait
+// until the clock is where it was.
 func (c *claim) noticeClockStep(now time.Time) {
 	before := c.clock
 	c.clock = now.UnixMilli()
 	if c.clock >= before {
 		return
+	}
+	if c.newest.After(now) {
+		c.newest = now.Round(0)
 	}
 	var held []*job
 	for _, heap := range []*window.Heap[*job]{&c.window, &c.unwritten} {
@@ -151,8 +159,8 @@ func (c *claim) resend(now time.Time) {
 			return
 		}
 		c.unwritten.Pop()
-		c.started++
-		c.session.consumer.relay.send(j)
+		c.letOut()
+		c.relay.send(j)
 	}
 }
 
@@ -168,34 +176,36 @@ func (c *claim) next(now time.Time, moving int) (*job, chan<- *job) {
 		return nil, nil
 	}
 	if moving >= maxMoving {
-		c.await()
-		return nil, nil
+		return nil, nil // the next acknowledgement nudges
 	}
 	if !c.session.leased(now) {
-		c.session.requestRenewal() // its acknowledgement nudges
+		c.session.requestRenewal() // its acknowledgement nudges, too
 		return nil, nil
 	}
-	return top, c.session.consumer.relay.jobs
+	return top, c.relay.jobs
 }
 
 // renewAhead asks for a lease in good time, so that the next record leaves when it
 // is due.
 func (c *claim) renewAhead(now time.Time, due int64) {
 	wait := time.UnixMilli(due).Sub(now)
-	lead := min(tickInterval, c.session.consumer.relay.Kafka.SessionTimeout/4) // less than a lease lasts
+	lead := min(tickInterval, c.relay.deps.Kafka.SessionTimeout/4) // less than a lease lasts
 	if wait <= lead && !c.session.leased(now.Add(wait)) {
 		c.session.requestRenewal()
 	}
 }
 
-// untilWake returns how long run may sleep: until the next record is due, at most
-// tickInterval.
+// untilWake returns how long run may sleep: until the next record is due, at most a
+// tick. Ticks vary: with equal ones the same claims would win the free workers again
+// and again, since one that waits loses its turn at each.
 func (c *claim) untilWake(now time.Time) time.Duration {
-	due, _, ok := c.window.Top()
-	if !ok || due <= now.UnixMilli() {
-		return tickInterval
+	wait := tickInterval/2 + rand.N(tickInterval/2)
+	for _, heap := range []*window.Heap[*job]{&c.window, &c.unwritten} {
+		if due, _, ok := heap.Top(); ok && due > now.UnixMilli() {
+			wait = min(wait, time.UnixMilli(due).Sub(now))
+		}
 	}
-	return min(time.UnixMilli(due).Sub(now), tickInterval)
+	return wait
 }
 
 // takeSome takes a record and those that came with it.
@@ -214,15 +224,14 @@ func (c *claim) takeSome(m *sarama.ConsumerMessage, messages <-chan *sarama.Cons
 // and resumes it when there is room again. The client's channel is drained all the
 // same.
 func (c *claim) throttle(now time.Time) {
-	limit := c.session.consumer.relay.Window.Records
+	limit := c.relay.deps.Window.Records
 	c.mu.Lock()
 	n, full := c.offsets.Len(), c.share.Full()
-	c.waiting = c.waiting || c.paused
 	c.mu.Unlock()
 	ahead := c.ahead(now)
 	switch {
 	case !c.paused && (n >= limit || full || ahead):
-		c.session.consumer.group.Pause(c.self())
+		c.consumer.group.Pause(c.topicPartition())
 		c.paused = true
 	case c.paused && n <= limit/2 && !full && !ahead:
 		c.resume()
@@ -233,17 +242,17 @@ func (c *claim) throttle(now time.Time) {
 // the horizon. A record is due at its timestamp plus its tier's least delay or
 // later; one whose headers say otherwise may be late, never early.
 func (c *claim) ahead(now time.Time) bool {
-	least := c.session.consumer.source.least
-	return least > 0 && c.newest.Add(least).After(now.Add(c.session.consumer.relay.Window.Horizon))
+	least := c.consumer.source.least
+	return least > 0 && c.newest.Add(least).After(now.Add(c.relay.deps.Window.Horizon))
 }
 
 func (c *claim) resume() {
-	c.session.consumer.group.Resume(c.self())
+	c.consumer.group.Resume(c.topicPartition())
 	c.paused = false
 }
 
-func (c *claim) self() map[string][]int32 {
-	return map[string][]int32{c.session.consumer.source.topic: {c.partition}}
+func (c *claim) topicPartition() map[string][]int32 {
+	return map[string][]int32{c.consumer.source.topic: {c.partition}}
 }
 
 // release drops what is merely held and waits for what is outside: an attempt that
@@ -259,29 +268,28 @@ func (c *claim) release() {
 		}
 	}
 	c.returned = nil
-	c.started += c.unwritten.Len()
-	outside := c.started - c.finished
-	if outside == 0 {
+	c.outside += c.unwritten.Len()
+	if c.outside == 0 {
 		close(c.idle)
 	}
 	c.mu.Unlock()
 	for j, ok := c.unwritten.Pop(); ok; j, ok = c.unwritten.Pop() {
-		c.session.consumer.relay.send(j)
+		c.relay.send(j)
 	}
-	if outside > 0 {
-		c.drain()
-	}
+	c.drain()
 	c.share.Leave()
 }
 
+// errGaveUp says that what was in flight did not come back in time.
+var errGaveUp = errors.New("no answer or acknowledgement in time")
+
 func (c *claim) drain() {
-	relay := c.session.consumer.relay
-	patience := time.NewTimer(relay.config.Endpoint.Timeout + kafka.ForwardTimeout)
+	patience := time.NewTimer(c.relay.config.Endpoint.Timeout + kafka.ForwardTimeout)
 	defer patience.Stop()
 	select {
 	case <-c.idle:
 	case <-patience.C:
-		relay.warn("giving up on records in flight, they are delivered again", c.session.consumer.source.topic, errGaveUp)
-	case <-c.session.consumer.abort.Done():
+		c.relay.warn("gave up on records in flight, they are delivered again", c.consumer.source.topic, errGaveUp)
+	case <-c.consumer.abort.Done():
 	}
 }

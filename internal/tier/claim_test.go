@@ -71,7 +71,7 @@ func newRig(t *testing.T, src source, win window.Config) *rig {
 func newStoppedRig(t *testing.T, src source, win window.Config) *rig {
 	t.Helper()
 	r := &Relay{
-		Deps: Deps{
+		deps: Deps{
 			Kafka: kafka.Config{SessionTimeout: rigSession}, Window: win,
 			Budget: window.NewBudget(1 << 20), Log: zap.NewNop(),
 		},
@@ -138,7 +138,14 @@ func pointers(headers []sarama.RecordHeader) (list []*sarama.RecordHeader) {
 }
 
 // worker takes the next record, in place of a worker that is free now.
-func (r *rig) worker() *job { return <-r.relay.jobs }
+func (r *rig) worker() *job {
+	select {
+	case j := <-r.relay.jobs:
+		return j
+	case <-time.After(10 * time.Minute):
+		panic("no record was offered within ten minutes")
+	}
+}
 
 // offered takes a record if one is offered now.
 func (r *rig) offered() *job {
@@ -249,7 +256,7 @@ func TestRevokeDropsWhatIsHeldAndWaitsForWhatIsInFlight(t *testing.T) {
 		if low := r.low(); low != 1 {
 			t.Errorf("watermark %d, want 1: the record in flight is complete, the held one is not", low)
 		}
-		if total := r.relay.Budget.Total(); total != 0 || r.window.Len() != 0 {
+		if total := r.relay.deps.Budget.Total(); total != 0 || r.window.Len() != 0 {
 			t.Errorf("%d bytes are still charged and %d records held after the claim let go", total, r.window.Len())
 		}
 	})
@@ -329,7 +336,7 @@ func TestLeaseIsRenewedBeforeARecordIsDue(t *testing.T) {
 }
 
 func TestLeaseEndsWithTheWallClockToo(t *testing.T) {
-	s := &session{consumer: &consumer{relay: &Relay{Deps: Deps{Kafka: kafka.Config{SessionTimeout: rigSession}}}}}
+	s := &session{consumer: &consumer{relay: &Relay{deps: Deps{Kafka: kafka.Config{SessionTimeout: rigSession}}}}}
 	if s.leased(time.Now()) {
 		t.Error("leased before the first commit")
 	}
@@ -372,6 +379,82 @@ func TestReadingPausesWhenTheWindowIsFull(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestReadingPausesWhenTheProcessHoldsEnough(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newStoppedRig(t, source{topic: rigTopic, label: "1", step: 1}, window.Config{Records: 1000, Horizon: time.Hour})
+		r.relay.deps.Budget = window.NewBudget(2 * (jobOverhead + 10))
+		r.claim.share = r.relay.deps.Budget.Join()
+		r.start()
+		defer r.stop()
+		r.read(time.Now())
+		if r.group.isPaused() {
+			t.Fatal("paused with half of what the process may hold")
+		}
+		r.read(time.Now())
+		if !r.group.isPaused() {
+			t.Fatal("reading goes on although the process holds all that it may")
+		}
+		first, second := r.worker(), r.worker()
+		r.complete(first)
+		r.complete(second)
+		synctest.Wait()
+		if r.group.isPaused() {
+			t.Error("still paused with nothing held")
+		}
+	})
+}
+
+func TestHandOverThatFailsKeepsTheRecordsPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := tierRig(t)
+		defer r.stop()
+		for range 3 {
+			r.read(time.Now())
+			time.Sleep(time.Millisecond)
+		}
+		first := r.worker()
+		due := first.due
+		r.giveBack(first, time.UnixMilli(min(first.due, time.Now().UnixMilli())))
+		synctest.Wait()
+		if again := r.worker(); again != first || again.due != due {
+			t.Errorf("offset %d due at %d came next, want 0 at %d: the watermark stands there", again.record.Offset, again.due, due)
+		} else {
+			r.complete(again)
+		}
+	})
+}
+
+func TestClockThatWasSetBackStallsNothingThatIsOutside(t *testing.T) {
+	now := time.Now()
+	c := &claim{clock: now.UnixMilli(), newest: now.Round(0), wake: make(chan struct{}, 1)}
+	back := now.Add(-time.Hour)
+	c.noticeClockStep(back)
+	if c.newest.After(back) {
+		t.Error("the newest record lies an hour ahead, nothing is read until then")
+	}
+	outside := &job{due: now.UnixMilli()}
+	c.outside = 1
+	c.giveBack(outside, back)
+	if outside.due != back.UnixMilli() {
+		t.Errorf("due at %d, want %d: nothing but its turn is waited for", outside.due, back.UnixMilli())
+	}
+}
+
+func TestTicksVary(t *testing.T) {
+	c := &claim{}
+	seen := map[time.Duration]bool{}
+	for range 100 {
+		wait := c.untilWake(time.Now())
+		if wait < tickInterval/2 || wait > tickInterval {
+			t.Fatalf("a tick of %v, want %v to %v", wait, tickInterval/2, tickInterval)
+		}
+		seen[wait] = true
+	}
+	if len(seen) < 50 {
+		t.Errorf("%d different ticks of 100: claims would keep step with one another", len(seen))
+	}
 }
 
 func TestPauseOfAnEarlierSessionIsLifted(t *testing.T) {

@@ -33,10 +33,12 @@ type consumer struct {
 	group   sarama.ConsumerGroup // set by run before any session
 
 	session atomic.Pointer[session] // nil between sessions
+	leaving atomic.Bool             // the last request, to leave the group, is under way
 
-	mu   sync.Mutex
-	end  context.CancelFunc // ends the running session, which is then begun anew
-	gone bool               // the topic was deleted, and a retired tier does not come back
+	mu     sync.Mutex
+	end    context.CancelFunc // ends the running session, which is then begun anew
+	missed int                // looks in a row that did not find the topic
+	gone   bool               // the topic was deleted, and a retired tier does not come back
 }
 
 func (r *Relay) newConsumer(s source) *consumer {
@@ -46,23 +48,45 @@ func (r *Relay) newConsumer(s source) *consumer {
 // run is a member of the group until ctx ends or a retired tier's topic is gone.
 func (c *consumer) run(ctx, abort context.Context) {
 	c.abort = abort
-	config, hangUp := c.relay.Kafka.ConsumerConfig(c.relay.Kafka.RebalanceTimeout(c.relay.config.Endpoint.Timeout))
-	// A member that waits for the others to join cannot be told to stop otherwise.
-	forget := context.AfterFunc(ctx, func() {
-		if c.session.Load() == nil {
-			hangUp()
-		}
-	})
-	defer forget()
+	config, hangUp := c.relay.deps.Kafka.ConsumerConfig(c.relay.deps.Kafka.RebalanceTimeout(c.relay.config.Endpoint.Timeout))
+	ended := make(chan struct{})
+	var interrupter sync.WaitGroup
+	interrupter.Go(func() { c.interrupt(ctx, ended, hangUp) })
+	defer interrupter.Wait()
+	defer close(ended)
 	for ctx.Err() == nil {
-		group, err := sarama.NewConsumerGroup(c.relay.Kafka.Brokers, c.source.group, config)
+		group, err := sarama.NewConsumerGroup(c.relay.deps.Kafka.Brokers, c.source.group, config)
 		if err == nil {
 			c.group = group
 			c.member(ctx)
 			return
 		}
-		c.relay.warn("joining the group", c.source.topic, err)
-		pause(ctx, rejoinPause)
+		c.relay.status.left(c, err)
+		c.relay.warn("cannot join the group", c.source.topic, err)
+		sleep(ctx, rejoinPause)
+	}
+}
+
+// interrupt hangs up, once ctx has ended, on whatever a member waits for that has no
+// session: the client library cannot be told to stop while it joins. It tries again
+// each second, since the library may begin another request first.
+func (c *consumer) interrupt(ctx context.Context, ended <-chan struct{}, hangUp func()) {
+	select {
+	case <-ended:
+		return
+	case <-ctx.Done():
+	}
+	again := time.NewTicker(rejoinPause)
+	defer again.Stop()
+	for {
+		if c.session.Load() == nil && !c.leaving.Load() {
+			hangUp()
+		}
+		select {
+		case <-ended:
+			return
+		case <-again.C:
+		}
 	}
 }
 
@@ -71,7 +95,7 @@ func (c *consumer) member(ctx context.Context) {
 	var drain sync.WaitGroup
 	drain.Go(func() {
 		for err := range c.group.Errors() {
-			c.relay.warn("consuming", c.source.topic, err)
+			c.relay.warn("cannot read the topic", c.source.topic, err)
 		}
 	})
 	for hasty := 0; ctx.Err() == nil && !c.retiredAndGone(); {
@@ -83,14 +107,17 @@ func (c *consumer) member(ctx context.Context) {
 		switch {
 		case ctx.Err() != nil:
 		case err != nil && !errors.Is(err, context.Canceled): // that was restart
-			c.relay.warn("consuming", c.source.topic, err)
-			pause(ctx, rejoinPause)
+			c.relay.status.left(c, err)
+			c.relay.reportReady()
+			c.relay.warn("cannot consume the topic", c.source.topic, err)
+			sleep(ctx, rejoinPause)
 		case hasty > hastySessions:
-			pause(ctx, rejoinPause)
+			sleep(ctx, rejoinPause)
 		}
 	}
+	c.leaving.Store(true)
 	if err := c.group.Close(); err != nil {
-		c.relay.warn("leaving the group", c.source.topic, err)
+		c.relay.warn("cannot leave the group", c.source.topic, err)
 	}
 	drain.Wait()
 }
@@ -123,8 +150,8 @@ func (c *consumer) retiredAndGone() bool {
 // the running session reads.
 func (c *consumer) checkTopic(found map[string]kafka.Topic) {
 	t, exists := found[c.source.topic]
-	if !exists {
-		if c.source.step > len(c.relay.schedule.Steps) {
+	if missed := c.looked(exists); missed > 0 {
+		if c.source.retired && missed > 1 { // a broker may be behind once
 			c.retire()
 		}
 		return // a live one is the plan's business
@@ -135,6 +162,17 @@ func (c *consumer) checkTopic(found map[string]kafka.Topic) {
 	}
 	c.relay.log.Warn("topic was made anew: it is read from its earliest offset", zap.String(logging.FieldTopic, t.Name))
 	c.restart()
+}
+
+// looked counts the looks in a row that did not find the topic.
+func (c *consumer) looked(found bool) (missed int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.missed++
+	if found {
+		c.missed = 0
+	}
+	return c.missed
 }
 
 // retire ends the consumer of a retired tier whose topic was deleted.
@@ -184,8 +222,8 @@ func (h handler) Cleanup(sarama.ConsumerGroupSession) error {
 	return nil
 }
 
-// pause waits, at most until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
+// sleep waits, at most until ctx ends.
+func sleep(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -193,6 +231,3 @@ func pause(ctx context.Context, d time.Duration) {
 	case <-t.C:
 	}
 }
-
-// isFenced reports whether the member lost its generation.
-func isFenced(err error) bool { return errors.Is(err, kafka.ErrFenced) }

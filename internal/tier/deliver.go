@@ -37,8 +37,8 @@ func (r *Relay) handle(ctx context.Context, j *job, pass forward.Pass) {
 	switch {
 	case r.gate.Stale(pass) || j.due > now.UnixMilli() || !j.claim.session.leased(now):
 		r.gate.Cancel(pass)
-		j.claim.giveBack(j, now)
-	case r.expired(j, now):
+		j.claim.giveBack(j, time.UnixMilli(min(j.due, now.UnixMilli()))) // it keeps its place
+	case policy.Expired(r.schedule, j.state.Origin.Timestamp, now):
 		r.gate.Cancel(pass)
 		r.expire(j, now)
 	default:
@@ -77,7 +77,7 @@ func (r *Relay) attempt(ctx context.Context, j *job, pass forward.Pass, start ti
 	default:
 		to := r.routes.Load().target(d)
 		j.claim.judged(j, &move{
-			decision: d, to: to, at: now, response: outcome.Response, appVersion: outcome.AppVersion,
+			decision: d, to: to, at: now, outcome: outcome,
 			state: policy.Advance(judged, outcome, d, to.topic, now),
 		})
 		r.send(j)

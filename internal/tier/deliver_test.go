@@ -8,7 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/IBM/sarama"
+
 	"github.com/retryd/retryd/internal/forward"
+	"github.com/retryd/retryd/internal/kafka"
 	"github.com/retryd/retryd/internal/policy"
 	"github.com/retryd/retryd/test/harness"
 )
@@ -47,11 +50,7 @@ func TestEndpointAtFaultSpendsNoAttempt(t *testing.T) {
 	defer r.stop()
 	endpoint, pauses := withEndpoint(t, r, func(harness.Request) harness.Answer { return harness.Answer{Status: http.StatusUnauthorized} })
 	j := r.readNow(t)
-	pass, err := r.relay.gate.Enter(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.relay.handle(t.Context(), j, pass)
+	r.handle(t, j)
 	again := r.worker() // it is back in its window
 	if again != j || j.state.Attempt != 1 || j.move != nil || r.low() != 0 {
 		t.Errorf("after a 401: attempt %d, decided %v, watermark %d; want 1, nothing, 0", j.state.Attempt, j.move, r.low())
@@ -85,11 +84,7 @@ func TestRecordIsLookedAtAgainBeforeItsAttempt(t *testing.T) {
 	endpoint, _ := withEndpoint(t, r, nil)
 	j := r.readNow(t)
 	j.due = time.Now().Add(time.Second).UnixMilli() // the clock was set back since it was offered
-	pass, err := r.relay.gate.Enter(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.relay.handle(t.Context(), j, pass)
+	r.handle(t, j)
 	if requests, _ := endpoint.Counts(); requests != 0 {
 		t.Errorf("%d requests before the record is due", requests)
 	}
@@ -122,11 +117,7 @@ func TestExpiredRecordIsDeadLetteredWithoutAnAttempt(t *testing.T) {
 	r.relay.schedule.ExpireAfter = time.Millisecond
 	j := r.readNow(t)
 	j.state.Origin.Timestamp = time.Now().Add(-time.Second)
-	pass, err := r.relay.gate.Enter(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.relay.handle(t.Context(), j, pass)
+	r.handle(t, j)
 	if requests, _ := endpoint.Counts(); requests != 0 {
 		t.Errorf("%d requests for a record that expired", requests)
 	}
@@ -146,13 +137,56 @@ func TestLatenessTravelsWithTheRecord(t *testing.T) {
 	j := r.readNow(t)
 	j.state.NotBefore = j.state.NotBefore.Add(-time.Minute)
 	j.state.Late = time.Hour
+	r.handle(t, j)
+	late, err := strconv.Atoi(header(tier1.written()[0], "x-late-ms"))
+	if hopeful := int((time.Hour + time.Minute).Milliseconds()); err != nil || late < hopeful {
+		t.Errorf("x-late-ms %d (%v), want %d or more: this attempt's lateness is added to the earlier ones'", late, err, hopeful)
+	}
+}
+
+func TestNothingIsAttemptedWithoutALease(t *testing.T) {
+	r := tierRig(t)
+	defer r.stop()
+	endpoint, _ := withEndpoint(t, r, nil)
+	j := r.readNow(t)
+	r.session.lease(time.Time{}) // it ended between the offer and the attempt
+	r.handle(t, j)
+	if requests, _ := endpoint.Counts(); requests != 0 {
+		t.Errorf("%d requests without a lease", requests)
+	}
+	r.session.lease(time.Now())
+	r.nudge()
+	r.complete(r.worker())
+}
+
+func TestRecordIsCompleteOnlyWhenTheNextTopicHasIt(t *testing.T) {
+	r := tierRig(t)
+	defer r.stop()
+	withEndpoint(t, r, func(harness.Request) harness.Answer { return harness.Answer{Status: http.StatusServiceUnavailable} })
+	slow := &slowWriter{}
+	to := &target{writer: slow, topic: "orders.retry.2", partitions: 1}
+	r.relay.routes.Store(&routes{tiers: []*target{to, to, to}, dlt: to})
+	r.handle(t, r.readNow(t))
+	if low := r.low(); low != 0 {
+		t.Errorf("watermark %d before the acknowledgement, want 0", low)
+	}
+	slow.done(0, nil)
+	if low := r.low(); low != 1 {
+		t.Errorf("watermark %d after the acknowledgement, want 1", low)
+	}
+}
+
+// slowWriter acknowledges when the test does.
+type slowWriter struct{ done kafka.Done }
+
+func (w *slowWriter) Send(_ *sarama.ProducerMessage, done kafka.Done) { w.done = done }
+
+// handle is what a worker does with a record that it was given.
+func (r *rig) handle(t *testing.T, j *job) {
+	t.Helper()
 	pass, err := r.relay.gate.Enter(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.relay.handle(t.Context(), j, pass)
-	late, err := strconv.Atoi(header(tier1.written()[0], "x-late-ms"))
-	if hopeful := int((time.Hour + time.Minute).Milliseconds()); err != nil || late < hopeful {
-		t.Errorf("x-late-ms %d (%v), want %d or more: this attempt's lateness is added to the earlier ones'", late, err, hopeful)
-	}
 }

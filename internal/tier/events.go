@@ -59,6 +59,9 @@ func (c *consumer) moved(j *job, offset int64) {
 			zap.String(logging.FieldClass, m.state.Last.Class),
 			zap.String(logging.FieldReason, string(m.decision.Reason)),
 			zap.Int(logging.FieldStatus, m.state.Last.Status),
+			zap.String(logging.FieldErrorKind, m.state.Last.Kind),
+			zap.String(logging.FieldError, m.state.Last.Error),
+			zap.Duration(logging.FieldDuration, m.outcome.Duration),
 		)...)
 	}
 }

@@ -2,6 +2,7 @@ package tier
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/retryd/retryd/internal/kafka"
 	"github.com/retryd/retryd/internal/policy"
 	"github.com/retryd/retryd/test/harness"
 )
@@ -126,7 +128,7 @@ func TestStartIsNotTakenForSettledBecauseSomebodyElseIsInTheGroup(t *testing.T) 
 		t.Fatal(err)
 	}
 	r.cluster = f.cluster
-	if _, err := r.tryPrepare(); !isFenced(err) || r.started {
+	if _, err := r.tryPrepare(); !errors.Is(err, kafka.ErrFenced) || r.started {
 		t.Errorf("error %v, start settled %v; want a refusal, since nothing was committed", err, r.started)
 	}
 }
@@ -143,8 +145,8 @@ func (stranger) ResetOffset(string, int32, int64, string) {}
 func TestSharesOfClaimsThatNeverRanAreGivenBack(t *testing.T) {
 	f := newField(t, nil)
 	harness.CreateTopic(t, f.brokers, "orders", 1, nil)
-	r := &Relay{Deps: f.deps, cluster: f.cluster, log: zap.NewNop(), metrics: f.deps.Metrics.Relay("orders")}
-	if _, err := r.newConsumer(source{topic: "orders", group: "g", label: "main"}).begin(stranger{}); !isFenced(err) {
+	r := &Relay{deps: f.deps, cluster: f.cluster, log: zap.NewNop(), metrics: f.deps.Metrics.Relay("orders")}
+	if _, err := r.newConsumer(source{topic: "orders", group: "g", label: "main"}).begin(stranger{}); !errors.Is(err, kafka.ErrFenced) {
 		t.Fatalf("begin of a member that is none: %v, want fenced", err)
 	}
 	share := f.deps.Budget.Join()

@@ -9,18 +9,16 @@ const lagInterval = 5 * time.Second
 // due and how many are held. What is in the window is counted exactly; what is not
 // read yet counts as held while reading is as far ahead as it goes, else as due.
 func (r *Relay) measureLag() {
-	type assigned struct {
-		c *consumer
-		s *session
-	}
-	var running []assigned
+	sessions := map[*consumer]*session{}
 	partitions := map[string][]int32{}
 	r.status.each(func(c *consumer) {
 		s := c.session.Load()
-		if s == nil {
+		if s == nil || len(s.claims) == 0 {
+			c.metrics.SetLag(0, 0)
+			c.metrics.SetWindow(0, 0)
 			return
 		}
-		running = append(running, assigned{c, s})
+		sessions[c] = s
 		for p := range s.claims {
 			partitions[c.source.topic] = append(partitions[c.source.topic], p)
 		}
@@ -30,20 +28,17 @@ func (r *Relay) measureLag() {
 	}
 	ends, err := r.cluster.Ends(partitions)
 	if err != nil {
-		r.warn("measuring lag", r.config.Topic, err)
+		r.warn("cannot measure lag", r.config.Topic, err)
 		return
 	}
-	for _, a := range running {
-		if a.c.session.Load() != a.s {
-			continue // it ended meanwhile, and set everything to 0
-		}
+	for c, s := range sessions {
 		var sum gauge
-		for p, claim := range a.s.claims {
-			g := claim.gauge(ends[a.c.source.topic][p])
+		for p, claim := range s.claims {
+			g := claim.gauge(ends[c.source.topic][p])
 			sum = gauge{sum.due + g.due, sum.held + g.held, sum.records + g.records, sum.bytes + g.bytes}
 		}
-		a.c.metrics.SetLag(sum.due, sum.held)
-		a.c.metrics.SetWindow(sum.records, sum.bytes)
+		c.metrics.SetLag(sum.due, sum.held)
+		c.metrics.SetWindow(sum.records, sum.bytes)
 	}
 }
 
@@ -77,7 +72,7 @@ func (c *claim) publish(now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.seen = snapshot{
-		at: now, due: due, held: c.window.Len() + c.unwritten.Len() - due, out: c.started - c.finished,
+		at: now, due: due, held: c.window.Len() + c.unwritten.Len() - due, out: c.outside,
 		next: c.unread, ahead: c.ahead(now), paused: c.paused,
 	}
 }

@@ -20,13 +20,12 @@ const resendPause = time.Second
 // move is a decision that must be written to another topic before its record is
 // complete.
 type move struct {
-	decision   policy.Decision
-	to         *target
-	state      record.State
-	at         time.Time // of the decision: the hop's timestamp
-	response   []byte
-	appVersion string
-	trimmed    bool // diagnostics were dropped, since it did not fit
+	decision policy.Decision
+	to       *target
+	state    record.State
+	at       time.Time      // of the decision: the hop's timestamp
+	outcome  policy.Outcome // of the attempt; none of a record that expired
+	trimmed  bool           // diagnostics were dropped, since it did not fit
 }
 
 // send writes a record to its next topic, as that is now: after an error it may have
@@ -119,8 +118,8 @@ func (c codec) headers(j *job, state record.State) []record.Header {
 		return record.AppendHeaders(nil, &j.record, &state, main)
 	}
 	dead := record.DeadLetter{
-		Reason: string(m.decision.Reason), Response: m.response,
-		Version: c.version, AppVersion: m.appVersion,
+		Reason: string(m.decision.Reason), Response: m.outcome.Response,
+		Version: c.version, AppVersion: m.outcome.AppVersion,
 	}
 	if m.trimmed {
 		state, dead = record.TrimDiagnostics(state, dead)

@@ -70,7 +70,7 @@ func TestMessageKeepsTheRecord(t *testing.T) {
 func TestTrimmedDeadLetterSaysWhyButNotHow(t *testing.T) {
 	c := &claim{session: &session{consumer: &consumer{source: source{topic: "orders"}}}}
 	m := &move{
-		to: &target{partitions: 1, dlt: true}, response: []byte(strings.Repeat("x", 500)), trimmed: true,
+		to: &target{partitions: 1, dlt: true}, outcome: policy.Outcome{Response: []byte(strings.Repeat("x", 500))}, trimmed: true,
 		decision: policy.Decision{Action: policy.ActionDeadLetter, Reason: policy.ReasonOversize},
 	}
 	j := moving(c, record.Record{Topic: "orders", Timestamp: time.UnixMilli(1)}, m)

@@ -1,14 +1,16 @@
 package tier
 
-import (
-	"errors"
-	"time"
-)
-
-// errGaveUp says that a forward was not acknowledged in time.
-var errGaveUp = errors.New("no acknowledgement in time")
+import "time"
 
 // What workers, producers and the commit writer tell a claim, from any goroutine.
+// Each job that was let out comes back by one complete or one giveBack.
+
+// letOut counts a job that leaves for a worker or a producer.
+func (c *claim) letOut() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.outside++
+}
 
 // low returns the offset to commit.
 func (c *claim) low() int64 {
@@ -27,30 +29,30 @@ func (c *claim) complete(j *job) {
 	if j.move != nil {
 		c.moving--
 	}
-	c.back()
+	c.cameBack()
 	if c.waiting {
 		c.waiting = false
 		c.nudge()
 	}
 }
 
-// giveBack returns a job, due at a later time; nothing is decided by it. A closed
-// claim drops it: the next owner reads it again.
+// giveBack returns a job, due at another time, but never before its x-not-before;
+// nothing is decided by it. A closed claim drops it: the next owner reads it again.
 func (c *claim) giveBack(j *job, due time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.closed {
-		j.due = max(j.due, due.UnixMilli())
+		j.due = max(j.notBefore(), due.UnixMilli())
 		c.returned = append(c.returned, j)
 	}
-	c.back()
+	c.cameBack()
 	c.nudge()
 }
 
-// back counts a job that came back. The caller holds mu.
-func (c *claim) back() {
-	c.finished++
-	if c.closed && c.finished == c.started {
+// cameBack counts a job that came back. The caller holds mu.
+func (c *claim) cameBack() {
+	c.outside--
+	if c.closed && c.outside == 0 {
 		close(c.idle)
 	}
 }
@@ -61,13 +63,6 @@ func (c *claim) judged(j *job, m *move) {
 	defer c.mu.Unlock()
 	j.move = m
 	c.moving++
-}
-
-// await asks for a nudge at the next completion.
-func (c *claim) await() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.waiting = true
 }
 
 // nudge makes run look again; it does not block.

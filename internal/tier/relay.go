@@ -14,6 +14,7 @@ package tier
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -47,7 +48,7 @@ type Deps struct {
 
 // Relay is one relay. Make it with New, run it once with Run.
 type Relay struct {
-	Deps
+	deps     Deps
 	cluster  *kafka.Cluster // set by Run
 	config   Config
 	schedule policy.Schedule
@@ -77,10 +78,10 @@ func New(c Config, d Deps) (*Relay, error) {
 	}
 	client, err := forward.New(c.Endpoint, c.Name, d.Version)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("endpoint.%w", err)
 	}
 	r := &Relay{
-		Deps: d, config: c, schedule: schedule, client: client, recheck: Recheck,
+		deps: d, config: c, schedule: schedule, client: client, recheck: Recheck,
 		metrics: d.Metrics.Relay(c.Name),
 		log:     d.Log.With(zap.String(logging.FieldRelay, c.Name)),
 		jobs:    make(chan *job),
@@ -126,9 +127,13 @@ func (r *Relay) Run(ctx, abort context.Context, cluster *kafka.Cluster) {
 // reachability or a group that is still joining.
 func (r *Relay) Problem() (text string, fault bool) { return r.status.problem() }
 
+// reportReady tells, where it changed, whether the relay is ready.
 func (r *Relay) reportReady() {
-	text, _ := r.Problem()
-	r.metrics.Ready(text == "")
+	ready, changed := r.status.ready()
+	r.metrics.Ready(ready)
+	if changed && ready {
+		r.log.Info("relay is ready")
+	}
 }
 
 // Name returns the relay's name.
@@ -168,7 +173,7 @@ func (r *Relay) checkTopics() {
 	}
 	found, err := r.cluster.Topics(names...)
 	if err != nil {
-		r.warn("looking at the topics", r.config.Topic, err)
+		r.warn("cannot look at the topics", r.config.Topic, err)
 		return
 	}
 	r.status.each(func(c *consumer) { c.checkTopic(found) })
@@ -178,17 +183,17 @@ func (r *Relay) checkTopics() {
 // delivery goes on.
 func (r *Relay) paused(d time.Duration) {
 	r.metrics.EndpointPaused(d > 0)
-	if d == 0 {
-		r.log.Info("endpoint answers again, delivery goes on")
+	if d > 0 {
+		r.log.Warn("delivery pauses and no attempt is spent: the endpoint refuses every record, see the attempt above", zap.Duration("pause", d))
 		return
 	}
-	r.log.Warn("endpoint or its configuration is at fault, delivery pauses and no attempt is spent", zap.Duration("pause", d))
+	r.log.Info("endpoint takes records again, delivery goes on")
 }
 
 // warn logs a failure that may repeat, at most once in a while per topic.
 func (r *Relay) warn(message, topic string, err error) {
 	if n, ok := r.limiter.Allow(message, topic, time.Now()); ok {
-		r.log.Warn(message, zap.String(logging.FieldTopic, topic), zap.Error(err), logging.Suppressed(n))
+		r.log.Warn(message, zap.String(logging.FieldTopic, topic), zap.String(logging.FieldError, kafka.Explain(err)), logging.Suppressed(n))
 	}
 }
 
@@ -198,31 +203,6 @@ func (r *Relay) fault(err error) {
 	r.reportReady()
 	r.warn("relay is not ready", r.config.Topic, err)
 }
-
-// expired reports whether a record may no longer be delivered.
-func (r *Relay) expired(j *job, now time.Time) bool {
-	return policy.Expired(r.schedule, j.state.Origin.Timestamp, now)
-}
-
-// target returns where a decision sends a record.
-func (rt *routes) target(d policy.Decision) *target {
-	if d.Action == policy.ActionForward {
-		return rt.tiers[d.Step-1]
-	}
-	return rt.dlt
-}
-
-// source is one topic that a relay consumes.
-type source struct {
-	topic string
-	group string
-	label string // main, or the tier's number
-	step  int    // the attempts of a record without x-attempt: 0 on main, i in tier i
-	least time.Duration
-	delay time.Duration // of a record without x-not-before
-}
-
-func (s source) main() bool { return s.step == 0 }
 
 // job is a record on its way through one claim.
 type job struct {

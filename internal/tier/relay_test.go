@@ -2,6 +2,7 @@ package tier
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -45,7 +46,7 @@ func newField(t *testing.T, plan harness.Plan) *field {
 	t.Cleanup(broker.Close)
 	c := kafka.DefaultConfig()
 	c.Brokers, c.SessionTimeout = broker.Addrs(), 6*time.Second
-	cluster, err := kafka.Connect(c)
+	cluster, err := kafka.Connect(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,6 +70,11 @@ func (f *field) relay(t *testing.T, topic string, tiers int) (r *Relay, stop fun
 	c := DefaultConfig()
 	c.Topic, c.Start, c.Endpoint.URL = topic, "earliest", f.endpoint.URL("/")
 	c.Policy.Tiers.List = make([]policy.Tier, tiers)
+	return f.run(t, c)
+}
+
+func (f *field) run(t *testing.T, c Config) (r *Relay, stop func()) {
+	t.Helper()
 	c.Resolve()
 	r, err := New(c, f.deps)
 	if err != nil {
@@ -166,18 +172,37 @@ func TestRetiredTierIsConsumedUntilItsTopicIsDeleted(t *testing.T) {
 	}
 }
 
+func TestTierThatGotAnotherNameLeavesNothingBehind(t *testing.T) {
+	f := newField(t, nil)
+	harness.CreateTopic(t, f.brokers, "orders", 1, nil)
+	harness.CreateTopic(t, f.brokers, "orders.retry.1", 1, nil)
+	ledger := f.ledger(t, "orders.retry.1")
+	if err := ledger.Write("orders.retry.1", harness.Record{ID: "left"}); err != nil {
+		t.Fatal(err)
+	}
+	c := DefaultConfig()
+	c.Topic, c.Start, c.Endpoint.URL = "orders", "earliest", f.endpoint.URL("/")
+	c.Policy.Tiers.List = []policy.Tier{{Topic: "orders.soon"}}
+	f.run(t, c)
+	report := ledger.Close(t, f.endpoint, time.Minute)
+	report.Check(t)
+	if report.Accepted != 1 {
+		t.Errorf("%s, want the record of the tier's earlier topic accepted", report)
+	}
+}
+
 func TestFencedMemberHasNoLease(t *testing.T) {
 	f := newField(t, nil)
 	harness.CreateTopic(t, f.brokers, "orders", 1, nil)
 	f.relay(t, "orders", 0) // the group's real member
-	r := &Relay{Deps: f.deps, cluster: f.cluster, metrics: f.deps.Metrics.Relay("stranger")}
+	r := &Relay{deps: f.deps, cluster: f.cluster, metrics: f.deps.Metrics.Relay("stranger")}
 	consumer := r.newConsumer(source{topic: "orders", group: "retryd-orders", label: metrics.TierMain})
 	s := &session{
 		consumer: consumer, acked: map[int32]int64{}, sent: time.Now(),
 		member: kafka.Member{Group: "retryd-orders", ID: "somebody", Generation: 99},
 	}
 	s.claims = map[int32]*claim{0: newClaim(s, 0, 0)}
-	if err := s.commit(true); !isFenced(err) {
+	if err := s.commit(true); !errors.Is(err, kafka.ErrFenced) {
 		t.Fatalf("commit of a stranger: %v, want fenced", err)
 	}
 	if s.leased(time.Now()) {

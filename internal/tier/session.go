@@ -61,7 +61,7 @@ func (c *consumer) begin(gs sarama.ConsumerGroupSession) (*session, error) {
 			err = s.commit(true)
 		}
 		if err != nil {
-			s.letGo()
+			s.leaveBudget()
 			return nil, err
 		}
 	}
@@ -97,9 +97,9 @@ func (s *session) locate(gs sarama.ConsumerGroupSession, partitions []int32) err
 	for _, p := range partitions {
 		at, has := committed[topic][p]
 		start := s.startOf(p, at, has, begins[topic][p])
-		// The client takes its own fetch of the commit as its start: lower it or raise it.
+		// The client starts at the commit. This lowers it; what lies below the earliest
+		// record it raises itself.
 		gs.ResetOffset(topic, p, start, "")
-		gs.MarkOffset(topic, p, start, "")
 		s.claims[p] = newClaim(s, p, start)
 	}
 	return nil
@@ -149,22 +149,20 @@ func (s *session) finish() {
 	deadline := time.Now().Add(kafka.CommitTimeout)
 	for {
 		err := s.commit(false)
-		if err == nil || isFenced(err) || time.Now().After(deadline) || s.consumer.abort.Err() != nil {
+		if err == nil || errors.Is(err, kafka.ErrFenced) || time.Now().After(deadline) || s.consumer.abort.Err() != nil {
 			if err != nil {
 				s.consumer.relay.log.Warn("last commit of the session is missing: what was completed since the one before is delivered again",
 					zap.String(logging.FieldTopic, s.consumer.source.topic), zap.Error(err))
 			}
 			break
 		}
-		pause(s.consumer.abort, 100*time.Millisecond)
+		sleep(s.consumer.abort, 100*time.Millisecond)
 	}
-	s.letGo()
-	s.consumer.metrics.SetLag(0, 0)
-	s.consumer.metrics.SetWindow(0, 0)
+	s.leaveBudget()
 }
 
-// letGo gives back the claims' shares, also of those that never ran.
-func (s *session) letGo() {
+// leaveBudget gives back the claims' shares, also of those that never ran.
+func (s *session) leaveBudget() {
 	for _, c := range s.claims {
 		c.share.Leave()
 	}
@@ -184,8 +182,8 @@ func (s *session) writeCommits(ctx context.Context) {
 			asked = true
 		}
 		if err := s.commit(asked); err != nil {
-			s.consumer.relay.warn("committing", s.consumer.source.topic, err)
-			pause(ctx, 100*time.Millisecond)
+			s.consumer.relay.warn("cannot commit", s.consumer.source.topic, err)
+			sleep(ctx, 100*time.Millisecond)
 		}
 	}
 }
@@ -209,7 +207,7 @@ func (s *session) commit(everything bool) error {
 	sent := time.Now()
 	err := s.consumer.relay.cluster.Commit(s.member, offsets)
 	s.consumer.metrics.Committed(err)
-	if isFenced(err) {
+	if errors.Is(err, kafka.ErrFenced) {
 		s.lease(time.Time{})
 	}
 	if err != nil {
@@ -238,7 +236,7 @@ func (s *session) leased(at time.Time) bool {
 	s.mu.Lock()
 	sent := s.sent
 	s.mu.Unlock()
-	half := s.consumer.relay.Kafka.SessionTimeout / 2
+	half := s.consumer.relay.deps.Kafka.SessionTimeout / 2
 	return !sent.IsZero() && at.Sub(sent) < half && at.Round(0).Sub(sent.Round(0)) < half
 }
 

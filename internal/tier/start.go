@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/retryd/retryd/internal/kafka"
+	"github.com/retryd/retryd/internal/logging"
 	"github.com/retryd/retryd/internal/window"
 )
 
@@ -63,18 +64,25 @@ func (r *Relay) commitStart(main kafka.Topic, partitions map[string][]int32) err
 	// has members, another instance was faster: its commits are found at the next try.
 	err = r.cluster.Commit(kafka.Member{Group: r.config.Group, Generation: -1}, offsets)
 	if err == nil {
-		r.log.Info("group starts", zap.String("group", r.config.Group), zap.String("topic", main.Name), zap.String("start", r.config.Start))
+		r.log.Info("group starts", zap.String(logging.FieldGroup, r.config.Group), zap.String(logging.FieldTopic, main.Name),
+			zap.String("start", r.config.Start), zap.Int64("records", between(at, ends[main.Name])))
 	}
 	return err
+}
+
+// between counts the offsets from some to others, over all partitions.
+func between(from, to map[int32]int64) int64 {
+	var n int64
+	for p, end := range to {
+		n += max(0, end-from[p])
+	}
+	return n
 }
 
 // startAt returns the offset per partition at which a new group begins. An empty
 // topic needs no word.
 func startAt(start string, begins, ends map[int32]int64, since func(millis int64) (map[int32]int64, error)) (map[int32]int64, error) {
-	var records int64
-	for p, end := range ends {
-		records += max(0, end-begins[p])
-	}
+	records := between(begins, ends)
 	switch {
 	case records == 0 || start == "latest":
 		return ends, nil

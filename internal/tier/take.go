@@ -23,17 +23,18 @@ func (c *claim) take(m *sarama.ConsumerMessage) {
 	now := time.Now()
 	c.newest, c.unread = m.Timestamp, m.Offset+1
 	if m.Timestamp.After(now) { // another clock: it must not stop the reading
-		c.newest = now
+		c.newest = now.Round(0)
 	}
-	j := c.decode(m, now)
-	if group := record.ConsumerGroup(j.state.Consumer); group != "" && group != c.session.consumer.relay.config.Group {
+	j := c.copy(m)
+	if c.foreign(j) {
 		c.skip(j)
 		return
 	}
+	c.decode(j, now)
 	c.share.Add(j.size)
 	c.window.Push(j.due, m.Offset, j)
 	if j.due > now.UnixMilli() {
-		c.session.consumer.logHold(j, now)
+		c.consumer.logHold(j, now)
 	}
 }
 
@@ -47,54 +48,74 @@ func (c *claim) fetched(m *sarama.ConsumerMessage) bool {
 		return true
 	}
 	if !c.newest.IsZero() {
-		c.session.consumer.relay.warn("record was read twice, it is held once", m.Topic, err)
+		c.relay.warn("record was read twice, it is held once", m.Topic, err)
 		return false
 	}
-	c.session.consumer.relay.log.Error("log ends below the committed offset, it is read from its earliest offset",
+	c.relay.log.Error("log ends below the committed offset, it is read from its earliest offset",
 		zap.String(logging.FieldTopic, m.Topic), zap.Int32(logging.FieldPartition, m.Partition),
 		zap.Int64("committed", c.offsets.Low()), zap.Int64(logging.FieldOffset, m.Offset))
 	c.offsets = window.NewOffsets(m.Offset)
 	return c.offsets.Fetched(m.Offset) == nil
 }
 
-// skip completes a record that another relay's group wrote for itself.
+// foreign reports whether another relay wrote the record for itself. A header that
+// does not say so clearly counts as absent.
+func (c *claim) foreign(j *job) bool {
+	if c.consumer.source.main() {
+		return false
+	}
+	value, _ := record.Find(j.record.Headers, record.HeaderConsumer)
+	group := record.ConsumerGroup(string(value))
+	return group != "" && group != c.relay.config.Group
+}
+
+// skip completes a foreign record without looking at it further.
 func (c *claim) skip(j *job) {
-	c.session.consumer.metrics.Foreign()
-	c.session.consumer.relay.warn("record belongs to another group and is skipped: two relays must not share a tier topic",
-		j.record.Topic, foreignError(j.state.Consumer))
-	c.started++
+	c.consumer.metrics.Foreign()
+	if n, ok := c.relay.limiter.Allow("foreign", j.record.Topic, time.Now()); ok {
+		value, _ := record.Find(j.record.Headers, record.HeaderConsumer)
+		c.relay.log.Warn("record of another group is skipped: another relay shares this topic, or this relay's group was changed",
+			zap.String(logging.FieldTopic, j.record.Topic), zap.Int32(logging.FieldPartition, j.record.Partition),
+			zap.Int64(logging.FieldOffset, j.record.Offset), zap.ByteString("consumer", value), logging.Suppressed(n))
+	}
+	c.letOut()
 	j.size = 0
 	c.complete(j)
 }
 
-// decode makes a job of a fetched message; its bytes are copied, since they are
-// part of the fetch response.
-func (c *claim) decode(m *sarama.ConsumerMessage, now time.Time) *job {
-	c.headers = c.headers[:0]
+// copy makes a job of a fetched message. Its bytes are part of the fetch response,
+// which would be pinned by any of them.
+func (c *claim) copy(m *sarama.ConsumerMessage) *job {
 	for _, h := range m.Headers {
 		c.headers = append(c.headers, record.Header{Key: h.Key, Value: h.Value})
 	}
 	j := &job{claim: c, record: record.Record{Topic: m.Topic, Partition: m.Partition, Offset: m.Offset, Timestamp: m.Timestamp}}
 	j.record.Key, j.record.Value, j.record.Headers = record.Clone(m.Key, m.Value, c.headers)
 	j.size = jobOverhead + sizeOf(&j.record)
+	clear(c.headers)
+	c.headers = c.headers[:0]
+	return j
+}
 
-	consumer := c.session.consumer
+// decode reads the headers, which say when the record is due.
+func (c *claim) decode(j *job, now time.Time) {
+	src := c.consumer.source
 	var problems []record.Problem
 	j.state, problems = record.Decode(&j.record, record.Source{
-		Main: consumer.source.main(), Step: consumer.source.step, MaxAttempt: len(consumer.relay.schedule.Steps),
-		Delay: consumer.source.delay, IDHeaders: consumer.relay.config.EventIDHeaders, Now: now,
+		Main: src.main(), Step: src.step, MaxAttempt: len(c.relay.schedule.Steps),
+		Delay: src.delay, IDHeaders: c.relay.config.EventIDHeaders, Now: now,
 	})
 	for _, p := range problems {
-		consumer.problem(j, p)
+		c.consumer.reportHeader(j, p)
 	}
 	j.due = now.UnixMilli() // main: in order of arrival
 	if !j.state.NotBefore.IsZero() {
 		j.due = j.notBefore()
 	}
-	return j
 }
 
-func (c *consumer) problem(j *job, p record.Problem) {
+// reportHeader tells of a header that did not count.
+func (c *consumer) reportHeader(j *job, p record.Problem) {
 	if p.Ignored {
 		c.relay.metrics.IgnoredHeader(p.Header)
 		return
@@ -114,8 +135,3 @@ func sizeOf(r *record.Record) int64 {
 	}
 	return int64(n)
 }
-
-// foreignError names whose record it is.
-type foreignError string
-
-func (e foreignError) Error() string { return "x-consumer is " + string(e) }

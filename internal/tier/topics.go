@@ -24,6 +24,27 @@ type routes struct {
 	dlt    *target
 }
 
+// target returns where a decision sends a record.
+func (rt *routes) target(d policy.Decision) *target {
+	if d.Action == policy.ActionForward {
+		return rt.tiers[d.Step-1]
+	}
+	return rt.dlt
+}
+
+// source is one topic that a relay consumes.
+type source struct {
+	topic   string
+	group   string
+	label   string // main, or the tier's number
+	step    int    // the attempts of a record without x-attempt: 0 on main, i in tier i
+	least   time.Duration
+	delay   time.Duration // of a record without x-not-before
+	retired bool          // no longer configured, but still there
+}
+
+func (s source) main() bool { return s.step == 0 }
+
 // writer writes a record and tells what came of it; see kafka.Target.
 type writer interface {
 	Send(m *sarama.ProducerMessage, done kafka.Done)
@@ -82,7 +103,7 @@ func isFault(err error) bool {
 
 // plan looks at the topics, creates what is missing, and replaces the routes.
 func (r *Relay) plan() error {
-	planned, err := r.cluster.Plan(r.config.Topic, r.specs(), r.Topics.Create)
+	planned, err := r.cluster.Plan(r.config.Topic, r.specs(), r.deps.Topics.Create, r.topicChanged)
 	if err != nil {
 		return err
 	}
@@ -103,6 +124,19 @@ func (r *Relay) plan() error {
 	return nil
 }
 
+// topicChanged tells of a topic that was created or got partitions.
+func (r *Relay) topicChanged(c kafka.Change) {
+	topic, partitions := zap.String(logging.FieldTopic, c.Topic), zap.Int32("partitions", c.To)
+	switch {
+	case c.From > 0:
+		r.log.Warn("topic grew with its main topic", topic, zap.Int32("from", c.From), partitions)
+	case r.routes.Load() != nil:
+		r.log.Warn("topic was missing and is created anew: what it held is gone", topic, partitions)
+	default:
+		r.log.Info("topic created", topic, partitions)
+	}
+}
+
 // warnOnce logs the warnings that the plan before this one did not have.
 func (r *Relay) warnOnce(warnings []string) {
 	for _, w := range warnings {
@@ -114,7 +148,7 @@ func (r *Relay) warnOnce(warnings []string) {
 }
 
 func (r *Relay) open(t kafka.Topic) (*target, error) {
-	opened, err := r.Producers.Target(t.Name, t.MaxMessageBytes)
+	opened, err := r.deps.Producers.Target(t.Name, t.MaxMessageBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -154,22 +188,21 @@ func (r *Relay) sources() ([]source, error) {
 	return append(sources, retired...), err
 }
 
-// retired finds tier topics beyond the last configured one. Their records wait for
-// what their headers say, and fail into the live schedule or the dead-letter topic.
+// retired finds topics named like tiers that are not, or no longer, those of the
+// configured ones: of a longer schedule, or of a tier that was given a name of its
+// own. Their records wait for what their headers say, and fail into the live
+// schedule or the dead-letter topic.
 func (r *Relay) retired() ([]source, error) {
 	var sources []source
 	var names []string
 	inUse := r.routes.Load().topics
-	for step := len(r.schedule.Steps) + 1; step <= policy.MaxSteps; step++ {
+	for step := 1; step <= policy.MaxSteps; step++ {
 		name := fmt.Sprintf("%s.retry.%d", r.config.Prefix, step)
-		if _, live := inUse[name]; live {
-			continue // a custom name of something else
+		if _, live := inUse[name]; live || len(name) > kafka.MaxTopicName {
+			continue
 		}
 		names = append(names, name)
-		sources = append(sources, source{topic: name, group: r.config.TierGroup(name), label: strconv.Itoa(step), step: step})
-	}
-	if len(names) == 0 {
-		return nil, nil
+		sources = append(sources, source{topic: name, group: r.config.TierGroup(name), label: r.retiredLabel(step), step: step, retired: true})
 	}
 	found, err := r.cluster.Topics(names...)
 	if err != nil {
@@ -180,7 +213,15 @@ func (r *Relay) retired() ([]source, error) {
 		return !exists
 	})
 	for _, s := range sources {
-		r.log.Info("tier topic is beyond the configured tiers: it is consumed until it is deleted", zap.String(logging.FieldTopic, s.topic))
+		r.log.Info("topic of a tier that is not configured: it is consumed until it is deleted", zap.String(logging.FieldTopic, s.topic))
 	}
 	return sources, nil
+}
+
+// retiredLabel is the tier's number, unless a configured tier has that.
+func (r *Relay) retiredLabel(step int) string {
+	if step <= len(r.schedule.Steps) {
+		return fmt.Sprintf("retired-%d", step)
+	}
+	return strconv.Itoa(step)
 }

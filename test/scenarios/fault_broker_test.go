@@ -23,7 +23,7 @@ func TestBrokerThatGoesAwayIsWaitedFor(t *testing.T) {
 	d := harness.StartDaemon(t, suite.Binary(t), config)
 	harness.WaitFor(t, bound, "/readyz to say what is waited for", func() bool {
 		status, body := readyz(t, d)
-		return status == http.StatusServiceUnavailable && strings.Contains(body, "waiting for Kafka at ["+c.addrs[0]+"]")
+		return status == http.StatusServiceUnavailable && strings.Contains(body, "waiting for Kafka at "+c.addrs[0])
 	})
 	if err := kafka.Restart(0); err != nil {
 		t.Fatal(err)

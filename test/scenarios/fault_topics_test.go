@@ -52,7 +52,7 @@ func TestTopicThatBreaksAPromiseKeepsItsRelayUnreadyUntilItIsMended(t *testing.T
 	d := suite.Daemon(t, configuration(addrs, "topics: {create: false}\n"+debugLog, relays...))
 
 	problems := []string{
-		fmt.Sprintf("relay %s: topic %s does not exist: create it with 2 partitions, or set topics.create: true", missing.topic, missing.tier(1)),
+		fmt.Sprintf("relay %s: topic %s does not exist: create it (partitions: 2), or set topics.create: true", missing.topic, missing.tier(1)),
 		fmt.Sprintf("relay %s: topic %s: retention.ms is 3600000 (1h0m0s), which deletes dead letters before people see them: set retention.ms=-1", short.topic, short.dlt()),
 		fmt.Sprintf("relay %s: topic %s: cleanup.policy is compact,delete, which deletes records of the same key: set cleanup.policy=delete", compacted.topic, compacted.tier(1)),
 	}

@@ -128,7 +128,7 @@ func TestFaultyRelayLeavesTheOthersAlone(t *testing.T) {
 		}
 		for _, line := range []string{
 			fmt.Sprintf("relay %s: main topic %s does not exist", homeless.topic, homeless.topic),
-			fmt.Sprintf("relay %s: topic %s does not exist: create it with 2 partitions", untiered.topic, untiered.tier(1)),
+			fmt.Sprintf("relay %s: topic %s does not exist: create it (partitions: 2)", untiered.topic, untiered.tier(1)),
 		} {
 			if !strings.Contains(body, line) {
 				t.Errorf("/readyz does not say %q:\n%s", line, body)

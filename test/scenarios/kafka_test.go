@@ -29,7 +29,7 @@ func kafkaConfig(t *testing.T) kafka.Config {
 
 func kafkaCluster(t *testing.T) *kafka.Cluster {
 	t.Helper()
-	cluster, err := kafka.Connect(kafkaConfig(t))
+	cluster, err := kafka.Connect(t.Context(), kafkaConfig(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func kafkaCluster(t *testing.T) *kafka.Cluster {
 func planned(t *testing.T, c *kafka.Cluster, main string, specs []kafka.TopicSpec, create bool) (p kafka.Planned, err error) {
 	t.Helper()
 	harness.WaitFor(t, bound, "a plan of "+main, func() bool {
-		p, err = c.Plan(main, specs, create)
+		p, err = c.Plan(main, specs, create, func(kafka.Change) {})
 		var problems *kafka.PlanError
 		return err == nil || errors.As(err, &problems)
 	})
@@ -134,8 +134,8 @@ func TestKafkaTopicsThatBreakPromisesAreNamed(t *testing.T) {
 		}
 	}
 	expect(false,
-		"topic "+tier+" does not exist: create it with 2 partitions, or set topics.create: true",
-		"topic "+dlt+" does not exist: create it with 2 partitions, or set topics.create: true")
+		"topic "+tier+" does not exist: create it (partitions: 2), or set topics.create: true",
+		"topic "+dlt+" does not exist: create it (partitions: 2), or set topics.create: true")
 	harness.CreateTopic(t, addrs, tier, 2, map[string]string{"retention.ms": "60000", "message.timestamp.type": "LogAppendTime"})
 	harness.CreateTopic(t, addrs, dlt, 3, map[string]string{"cleanup.policy": "compact,delete", "retention.bytes": "1000000"})
 	expect(true,
@@ -162,16 +162,17 @@ func TestKafkaGrowthOfMainIsFollowed(t *testing.T) {
 	c, main, addrs := kafkaCluster(t), harness.TopicName(t), suite.Kafka(t).Addrs()
 	harness.CreateTopic(t, addrs, main, 3, nil)
 	harness.CreateTopic(t, addrs, main+".DLT", 1, map[string]string{"retention.ms": "-1", "max.message.bytes": "2000000"})
-	p, err := planned(t, c, main, []kafka.TopicSpec{{Name: main + ".DLT"}}, true)
+	var changes []kafka.Change
+	p, err := c.Plan(main, []kafka.TopicSpec{{Name: main + ".DLT"}}, true, func(done kafka.Change) { changes = append(changes, done) })
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := p.Topics[main+".DLT"].Partitions; got != 3 {
 		t.Errorf("%d partitions, want 3", got)
 	}
-	want := []string{"topic " + main + ".DLT grew from 1 to 3 partitions, as many as " + main + " has"}
-	if diff := cmp.Diff(want, p.Warnings); diff != "" {
-		t.Errorf("warnings (-want +got):\n%s", diff)
+	want := []kafka.Change{{Topic: main + ".DLT", From: 1, To: 3}}
+	if diff := cmp.Diff(want, changes); diff != "" {
+		t.Errorf("changes (-want +got):\n%s", diff)
 	}
 }
 
