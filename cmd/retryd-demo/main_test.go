@@ -46,6 +46,9 @@ func TestDemoShowsFiveHopsAndCountsTheRecords(t *testing.T) {
 	} else {
 		t.Errorf("%d topics are counted, want 5", len(counts))
 	}
+	if regexp.MustCompile(`(?m)^  x-[^\n]*\n\n  x-`).MatchString(text) {
+		t.Error("a blank line interrupts the headers of the dead letter")
+	}
 	if t.Failed() {
 		t.Log(text)
 	}

@@ -80,7 +80,13 @@ func (s stage) count(ctx context.Context) error {
 // stay leaves everything running until ctx ends.
 func (s stage) stay(ctx context.Context) error {
 	relay := s.relay(walkTopic, time.Second, 2*time.Second, 3*time.Second)
-	fmt.Fprintf(s.out, "\nRunning until interrupted: broker %s, endpoint %s, admin at the address below\n\n", s.brokers[0], s.endpoint.url())
+	fmt.Fprintf(s.out, `
+Running until interrupted: broker %[1]s, endpoint %[2]s, admin at the address below.
+The endpoint refuses every loan whose number ends in 0. Write one with Kafka's own tools:
+
+  echo 'loan-10:{"loan":10,"days":17}' | kafka-console-producer.sh --bootstrap-server %[1]s --topic %[3]s --property parse.key=true --property key.separator=:
+
+`, s.brokers[0], s.endpoint.url(), walkTopic)
 	return s.play(ctx, relay, "debug", func(ctx context.Context) error {
 		<-ctx.Done()
 		return nil

@@ -34,7 +34,7 @@ func main() {
 	p := program{
 		stdout:  os.Stdout,
 		stderr:  os.Stderr,
-		getenv:  os.LookupEnv,
+		environ: os.Environ(),
 		signals: signals,
 		serve:   app.Run,
 	}
@@ -44,7 +44,7 @@ func main() {
 // program is the command line and what it needs of its surroundings.
 type program struct {
 	stdout, stderr io.Writer
-	getenv         func(string) (string, bool)
+	environ        []string
 	signals        <-chan os.Signal // SIGINT and SIGTERM
 	serve          func(context.Context, *config.Config, app.Options) error
 }
@@ -79,6 +79,7 @@ func (p program) rootCommand() *cobra.Command {
 		Long: `retryd delivers records of Kafka topics to HTTP endpoints. A record that an
 endpoint does not accept waits in retry topics and ends in a dead-letter topic.`,
 		Example:       "  retryd run --config /etc/retryd/retryd.yaml",
+		Version:       versionLine(),
 		SilenceErrors: true, // printed by run
 		SilenceUsage:  true,
 		RunE: func(*cobra.Command, []string) error {
@@ -86,6 +87,8 @@ endpoint does not accept waits in retry topics and ends in a dead-letter topic.`
 		},
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.Flags().Bool("version", false, "print the version") // cobra's own would also take -v
 	root.AddCommand(p.runCommand(), p.versionCommand())
 	return root
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
@@ -47,7 +49,6 @@ func execute(t *testing.T, serve func(context.Context, *config.Config, app.Optio
 	p := program{
 		stdout:  &stdout,
 		stderr:  &stderr,
-		getenv:  func(string) (string, bool) { return "", false },
 		signals: signals,
 		serve:   serve,
 	}
@@ -110,15 +111,17 @@ Available Commands:
   version     Print the version
 
 Flags:
-  -h, --help   help for retryd
+  -h, --help      help for retryd
+      --version   print the version
 
 Use "retryd [command] --help" for more information about a command.
 `}},
 		{"help of run", []string{"run", "--help"}, output{Stdout: `Run all relays of a configuration until SIGTERM or SIGINT, then stop cleanly:
-attempts in flight finish, within stop_timeout. A second signal exits at once.
+attempts in flight finish, within stop_timeout. A second signal, a second or more
+later, exits at once.
 
-Exit codes: 0 after a clean stop, 1 after an error, 78 if the configuration is
-wrong, with one line for each problem.
+Exit codes: 0 after a clean stop, 1 after an error or a second signal, 78 if the
+configuration is wrong, with one line for each problem.
 
 Usage:
   retryd run --config FILE [flags]
@@ -197,26 +200,52 @@ func TestFirstSignalStopsCleanly(t *testing.T) {
 }
 
 func TestSecondSignalDoesNotWait(t *testing.T) {
-	signals := make(chan os.Signal, 2)
-	release := make(chan struct{})
-	defer close(release)
-	out := execute(t, func(ctx context.Context, _ *config.Config, _ app.Options) error {
-		signals <- syscall.SIGTERM
-		<-ctx.Done()
-		signals <- syscall.SIGTERM
-		<-release // a stop that hangs
-		return nil
-	}, signals, "run", "--config", writeFile(t, goodFile))
-	want := output{Code: 1, Stderr: "retryd: a second signal ended it before it had stopped: records in flight are delivered again\n"}
-	if diff := cmp.Diff(want, out); diff != "" {
-		t.Errorf("output (-want +got):\n%s", diff)
-	}
+	path := writeFile(t, goodFile)
+	synctest.Test(t, func(t *testing.T) {
+		signals := make(chan os.Signal, 2)
+		release := make(chan struct{})
+		defer close(release)
+		out := execute(t, func(ctx context.Context, _ *config.Config, _ app.Options) error {
+			signals <- syscall.SIGTERM
+			<-ctx.Done()
+			time.Sleep(echoTime)
+			signals <- syscall.SIGTERM
+			<-release // a stop that hangs
+			return nil
+		}, signals, "run", "--config", path)
+		want := output{Code: 1, Stderr: "retryd: a second signal ended it before it had stopped: records in flight are delivered again\n"}
+		if diff := cmp.Diff(want, out); diff != "" {
+			t.Errorf("output (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestEchoOfTheFirstSignalDoesNotInterruptTheStop(t *testing.T) {
+	path := writeFile(t, goodFile)
+	synctest.Test(t, func(t *testing.T) {
+		signals := make(chan os.Signal, 2)
+		out := execute(t, func(ctx context.Context, _ *config.Config, _ app.Options) error {
+			signals <- syscall.SIGTERM
+			<-ctx.Done()
+			for range 3 { // to the process, to its group, and by a shell in between
+				signals <- syscall.SIGTERM
+				time.Sleep(echoTime / 4)
+			}
+			time.Sleep(echoTime)
+			return nil
+		}, signals, "run", "--config", path)
+		if diff := cmp.Diff(output{}, out); diff != "" {
+			t.Errorf("output (-want +got):\n%s", diff)
+		}
+	})
 }
 
 func TestVersionNamesGo(t *testing.T) {
-	out := execute(t, nil, nil, "version")
-	if out.Code != 0 || out.Stderr != "" || !strings.HasPrefix(out.Stdout, "retryd dev, go1.") || strings.Count(out.Stdout, "\n") != 1 {
-		t.Errorf("output: %+v", out)
+	for _, arg := range []string{"version", "--version"} {
+		out := execute(t, nil, nil, arg)
+		if out.Code != 0 || out.Stderr != "" || !strings.HasPrefix(out.Stdout, "retryd dev, go1.") || strings.Count(out.Stdout, "\n") != 1 {
+			t.Errorf("%s: %+v", arg, out)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -25,17 +26,18 @@ func (p program) runCommand() *cobra.Command {
 		Use:   "run --config FILE",
 		Short: "Run all relays of a configuration",
 		Long: `Run all relays of a configuration until SIGTERM or SIGINT, then stop cleanly:
-attempts in flight finish, within stop_timeout. A second signal exits at once.
+attempts in flight finish, within stop_timeout. A second signal, a second or more
+later, exits at once.
 
-Exit codes: 0 after a clean stop, 1 after an error, 78 if the configuration is
-wrong, with one line for each problem.`,
+Exit codes: 0 after a clean stop, 1 after an error or a second signal, 78 if the
+configuration is wrong, with one line for each problem.`,
 		Example: "  retryd run --config /etc/retryd/retryd.yaml",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if path == "" {
 				return errors.New("--config is missing: name the YAML file")
 			}
-			cfg, err := config.Load(path, p.getenv)
+			cfg, err := config.Load(path, p.environ)
 			if err != nil {
 				return err
 			}
@@ -48,6 +50,10 @@ wrong, with one line for each problem.`,
 	cmd.Flags().StringVarP(&path, "config", "c", "", "the YAML `FILE` (required)")
 	return cmd
 }
+
+// echoTime is how long after the first signal another one is taken for the same:
+// supervisors such as timeout of coreutils signal a process and then its group.
+const echoTime = time.Second
 
 // serveUntilSignal runs the daemon. The first signal stops it cleanly, the second
 // returns at once and leaves it to the end of the process.
@@ -68,11 +74,15 @@ func (p program) serveUntilSignal(cfg *config.Config) error {
 	case <-p.signals:
 		stop()
 	}
-	select {
-	case err := <-done:
-		return err
-	case <-p.signals:
-		return errInterrupted
+	for first := time.Now(); ; {
+		select {
+		case err := <-done:
+			return err
+		case <-p.signals:
+			if time.Since(first) >= echoTime {
+				return errInterrupted
+			}
+		}
 	}
 }
 

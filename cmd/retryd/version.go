@@ -15,11 +15,16 @@ func (p program) versionCommand() *cobra.Command {
 		Example: "  retryd version",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			info, _ := debug.ReadBuildInfo()
-			_, err := fmt.Fprintln(p.stdout, describeBuild(currentVersion(), info))
+			_, err := fmt.Fprintln(p.stdout, versionLine())
 			return err
 		},
 	}
+}
+
+// versionLine is what version and --version print.
+func versionLine() string {
+	info, _ := debug.ReadBuildInfo()
+	return describeBuild(currentVersion(), info)
 }
 
 // currentVersion is the version as it appears in headers and logs.

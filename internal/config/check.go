@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/retryd/retryd/internal/kafka"
+	"github.com/retryd/retryd/internal/tier"
 )
 
 // stopMargin is what a clean stop needs after the last attempt has ended: to
@@ -25,6 +26,7 @@ func (l *loader) check(c *Config) {
 	for i, relay := range c.Relays {
 		prefix := fmt.Sprintf("relays[%d].", i)
 		l.checkDerived(prefix)
+		l.checkName(prefix, relay)
 		l.reportAll(prefix, relay.Validate())
 	}
 	l.checkStopTimeout(c)
@@ -47,6 +49,17 @@ func (l *loader) checkDerived(prefix string) {
 	}
 }
 
+// maxName bounds a relay's name, in characters. Name and group are one header,
+// x-consumer, which is read back only below 512 bytes.
+const maxName = 249
+
+// checkName leaves out a name that is the topic's, whose length is checked there.
+func (l *loader) checkName(prefix string, relay tier.Config) {
+	if relay.Name != relay.Topic && len(relay.Name) > maxName {
+		l.report(prefix+"name", "has %d characters; a name has at most %d", len(relay.Name), maxName)
+	}
+}
+
 // checkStopTimeout blames the key that is set, and names the relay that needs the
 // most: what suffices for it suffices for all.
 func (l *loader) checkStopTimeout(c *Config) {
@@ -63,10 +76,11 @@ func (l *loader) checkStopTimeout(c *Config) {
 	if c.StopTimeout > timeout+stopMargin {
 		return
 	}
-	key := "stop_timeout"
-	if l.root.find(key) == nil {
-		key = fmt.Sprintf("relays[%d].endpoint.timeout", slowest)
+	needs := fmt.Sprintf("must be more than %v: the endpoint timeout of relay %s (%v) and %v to forward and commit",
+		timeout+stopMargin, c.Relays[slowest].Name, timeout, stopMargin)
+	if l.root.find("stop_timeout") != nil {
+		l.report("stop_timeout", "is %v, %s", c.StopTimeout, needs)
+		return
 	}
-	l.report(key, "stop_timeout (%v) must be more than %v: the endpoint timeout of relay %s (%v) and %v to forward and commit",
-		c.StopTimeout, timeout+stopMargin, c.Relays[slowest].Name, timeout, stopMargin)
+	l.report(fmt.Sprintf("relays[%d].endpoint.timeout", slowest), "stop_timeout (%v) %s; raise stop_timeout or lower this", c.StopTimeout, needs)
 }

@@ -55,15 +55,15 @@ type file struct {
 // maxSize bounds the file, in bytes. A relay takes about 1 KiB.
 const maxSize = 1 << 20
 
-// Load reads the file at path. getenv looks up environment variables, usually
-// os.LookupEnv; it serves ${VAR} in the file, and RETRYD_<KEY> in place of keys
-// that are in no list. The error is an *Error with every problem found.
-func Load(path string, getenv func(string) (string, bool)) (*Config, error) {
+// Load reads the file at path. environ holds the environment as NAME=value, usually
+// os.Environ(); it serves ${VAR} in the file, and RETRYD_<KEY> in place of keys that
+// are in no list. The error is an *Error with every problem found.
+func Load(path string, environ []string) (*Config, error) {
 	data, err := read(path)
 	if err != nil {
 		return nil, &Error{Problems: []Problem{{File: path, Text: err.Error()}}}
 	}
-	return parse(path, data, getenv)
+	return parse(path, data, environ)
 }
 
 func read(path string) ([]byte, error) {
@@ -98,8 +98,8 @@ func cannotRead(err error) error {
 }
 
 // parse is Load without the file system.
-func parse(name string, data []byte, getenv func(string) (string, bool)) (*Config, error) {
-	l := &loader{file: name, getenv: getenv}
+func parse(name string, data []byte, environ []string) (*Config, error) {
+	l := &loader{file: name, env: newEnvironment(environ)}
 	cfg := l.load(data)
 	if cfg != nil {
 		l.check(cfg)

@@ -14,21 +14,19 @@ import (
 	"github.com/retryd/retryd/internal/tier"
 )
 
-// noEnv is an empty environment.
-func noEnv(string) (string, bool) { return "", false }
-
-// environ looks up variables in a map.
-func environ(vars map[string]string) func(string) (string, bool) {
-	return func(name string) (string, bool) {
-		value, ok := vars[name]
-		return value, ok
+// environ returns variables as os.Environ does.
+func environ(vars map[string]string) []string {
+	var all []string
+	for name, value := range vars {
+		all = append(all, name+"="+value)
 	}
+	return all
 }
 
 // mustParse returns the configuration of a file that has no problems.
-func mustParse(t *testing.T, text string, getenv func(string) (string, bool)) *Config {
+func mustParse(t *testing.T, text string, environ []string) *Config {
 	t.Helper()
-	cfg, err := parse("retryd.yaml", []byte(text), getenv)
+	cfg, err := parse("retryd.yaml", []byte(text), environ)
 	if err != nil {
 		t.Fatalf("problems:\n%v", err)
 	}
@@ -36,9 +34,9 @@ func mustParse(t *testing.T, text string, getenv func(string) (string, bool)) *C
 }
 
 // problems returns the lines of a file's problems.
-func problems(t *testing.T, text string, getenv func(string) (string, bool)) []string {
+func problems(t *testing.T, text string, environ []string) []string {
 	t.Helper()
-	_, err := parse("f", []byte(text), getenv)
+	_, err := parse("f", []byte(text), environ)
 	if err == nil {
 		return nil
 	}
@@ -49,7 +47,7 @@ func problems(t *testing.T, text string, getenv func(string) (string, bool)) []s
 }
 
 func TestLoadUsersFile(t *testing.T) {
-	got, err := Load("testdata/library.yaml", noEnv)
+	got, err := Load("testdata/library.yaml", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +92,7 @@ func TestLoadRefusesFiles(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := Load(tt.path, noEnv)
+			_, err := Load(tt.path, nil)
 			if err == nil || err.Error() != tt.path+tt.want {
 				t.Errorf("got  %v\nwant %s", err, tt.path+tt.want)
 			}
@@ -115,7 +113,7 @@ func TestLoadReadsFileOfGreatestSize(t *testing.T) {
 	if err := os.WriteFile(path, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Load(path, noEnv); err != nil {
+	if _, err := Load(path, nil); err != nil {
 		t.Error(err)
 	}
 }

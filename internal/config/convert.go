@@ -109,7 +109,7 @@ func (l *loader) convertScalar(y *yaml.Node, n *node) any {
 	case "!!null":
 		return nil
 	case "!!str", "!!timestamp":
-		text, err := expand(y.Value, l.getenv)
+		text, err := expand(y.Value, l.env.refer)
 		if err != nil {
 			l.reject(n, "%v", err)
 		}

@@ -77,7 +77,7 @@ func TestEnvironmentSetsEveryKeyOutsideLists(t *testing.T) {
 				t.Fatal("no test for this key")
 			}
 			name := "RETRYD_" + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
-			l := &loader{file: "f", getenv: environ(map[string]string{name: tt.value})}
+			l := &loader{file: "f", env: newEnvironment([]string{name + "=" + tt.value})}
 			cfg := l.load([]byte(envFile))
 			if err := l.err(); err != nil {
 				t.Fatal(err)
@@ -150,13 +150,13 @@ func TestEnvironmentProblemsNameTheVariable(t *testing.T) {
 		"RETRYD_RELAYS_0_ENDPOINT_TIMEOUT": "5s",
 		"RETRYD_RELAYS_1_GROUP":            "there is no such relay",
 		"RETRYD_DEFAULTS_EVENT_ID_HEADERS": "x,<y",
-		"RETRYD_SOMETHING_ELSE":            "not ours to judge",
 	}))
 	want := []string{
 		`environment RETRYD_ADMIN_LISTEN: admin.listen: "nine" is not host:port, as in 127.0.0.1:9464`,
 		`environment RETRYD_DEFAULTS_EVENT_ID_HEADERS: defaults.event_id_headers: event id source "<y" is neither a header name nor two as <first>/<second>`,
-		`environment RETRYD_RELAYS_0_ENDPOINT_TIMEOUT: relays[0].endpoint.timeout: a key in a list cannot be set by environment; write ${SOME_VARIABLE} as its value in the file`,
-		`environment RETRYD_RELAYS_0_GROUP: relays[0].group: a key in a list cannot be set by environment; write ${SOME_VARIABLE} as its value in the file`,
+		`environment RETRYD_RELAYS_0_ENDPOINT_TIMEOUT: a key in a list cannot be set by environment; write ${SOME_VARIABLE} as its value in the file`,
+		`environment RETRYD_RELAYS_0_GROUP: a key in a list cannot be set by environment; write ${SOME_VARIABLE} as its value in the file`,
+		`environment RETRYD_RELAYS_1_GROUP: a key in a list cannot be set by environment; write ${SOME_VARIABLE} as its value in the file`,
 		`environment RETRYD_STOP_TIMEOUT: stop_timeout: 30 has no unit; write 30s, or use ms, m or h`,
 		`environment RETRYD_WINDOW_RECORDS: window.records: is "many", must be a whole number`,
 	}
@@ -165,8 +165,45 @@ func TestEnvironmentProblemsNameTheVariable(t *testing.T) {
 	}
 }
 
+func TestEnvironmentVariableOfNoKeyIsRefused(t *testing.T) {
+	got := problems(t, relay+"    name: ${RETRYD_NAME}\n", environ(map[string]string{
+		"RETRYD_ADMIN_LISTENS":             ":1",
+		"RETRYD_LOGLEVEL":                  "debug",
+		"RETRYD_BROKERS":                   "a:1",
+		"RETRYD_ENDPOINT_TIMEOUT":          "1s",
+		"RETRYD_DEFAULTS_ENDPOINT_HEADERS": "a: b",
+		"RETRYD_ADMIN_PORT":                "9464",
+		"RETRYD_SOMETHING_ELSE":            "x",
+		"RETRYD_":                          "x",
+		// These set nothing and are none of ours.
+		"RETRYD_NAME":                     "a", // the file refers to it
+		"RETRYD_EMPTY":                    "",
+		"RETRYD":                          "x",
+		"MY_RETRYD_URL":                   "x",
+		"RETRYD_SERVICE_HOST":             "10.0.0.1", // Kubernetes, for a service of this name
+		"RETRYD_SERVICE_PORT_METRICS":     "9464",
+		"RETRYD_PORT":                     "tcp://10.0.0.1:9464",
+		"RETRYD_LOANS_SERVICE_HOST":       "10.0.0.1",
+		"RETRYD_LOANS_PORT_9464_TCP":      "tcp://10.0.0.1:9464",
+		"RETRYD_LOANS_PORT_9464_TCP_ADDR": "10.0.0.1",
+	}))
+	want := []string{
+		`environment RETRYD_: is the variable of no key; unset it, or refer to it in the file`,
+		`environment RETRYD_ADMIN_LISTENS: is the variable of no key, did you mean RETRYD_ADMIN_LISTEN?`,
+		`environment RETRYD_ADMIN_PORT: is the variable of no key; unset it, or refer to it in the file`,
+		`environment RETRYD_BROKERS: is the variable of no key, did you mean RETRYD_KAFKA_BROKERS?`,
+		`environment RETRYD_DEFAULTS_ENDPOINT_HEADERS: is the variable of no key; unset it, or refer to it in the file`,
+		`environment RETRYD_ENDPOINT_TIMEOUT: is the variable of no key, did you mean RETRYD_DEFAULTS_ENDPOINT_TIMEOUT?`,
+		`environment RETRYD_LOGLEVEL: is the variable of no key, did you mean RETRYD_LOG_LEVEL?`,
+		`environment RETRYD_SOMETHING_ELSE: is the variable of no key; unset it, or refer to it in the file`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+}
+
 func TestExpand(t *testing.T) {
-	getenv := environ(map[string]string{"HOST": "h", "PORT_2": "1", "NESTED": "${HOST}", "EMPTY": ""})
+	getenv := newEnvironment(environ(map[string]string{"HOST": "h", "PORT_2": "1", "NESTED": "${HOST}", "EMPTY": ""})).refer
 	tests := []struct {
 		name    string
 		in      string

@@ -51,7 +51,7 @@ func (e *Error) Error() string {
 // loader collects the problems of one file.
 type loader struct {
 	file     string
-	getenv   func(string) (string, bool)
+	env      environment
 	root     *node // merged with the defaults; nil until then
 	nodes    int   // converted so far, aliases counted every time
 	problems []Problem

@@ -18,7 +18,7 @@ func TestProblems(t *testing.T) {
 	}{
 		{"none", relay, nil},
 		{"nothing that is required", "relays: [{}]\n", []string{
-			`f:1: relays[0].endpoint.url: is required, for example http://127.0.0.1:8080/path`,
+			`f:1: relays[0].endpoint.url: is required; want http://host:port/path, https://... or unix:///path.sock:/http/path`,
 			`f:1: relays[0].tiers: missing; list the delays (tiers: [5s, 30s, 5m]), generate them with backoff, or write tiers: [] to dead-letter a record at its first failure`,
 			`f:1: relays[0].topic: missing: name the main topic`,
 		}},
@@ -117,7 +117,7 @@ state_dir: /var/lib/retryd
 			`f:12: relays[0].endpoint.headers: is a list, must be a mapping of keys`,
 			`f:13: relays[0].endpoint.breaker: is true or false, must be a mapping of keys`,
 			`f:14: relays[0].tiers: is "soon", must be auto or a list such as [5s, 30s, 5m]`,
-			`f:15: relays[0].jitter: is "much", must be a number`,
+			`f:15: relays[0].jitter: is "much", must be a number such as 0.2 or 1`,
 			`f:16: relays[0].lifetime: "3d" is not a duration; use numbers with ms, s, m or h, such as 30s or 1m30s`,
 			`f:17: relays[0].backoff: is text, must be a mapping of keys`,
 			`f:18: topics: is text, must be a mapping of keys`,
@@ -138,10 +138,10 @@ admin: {listen: here}
 log: {level: loud, format: xml}
 `, []string{
 			`f:2: kafka.brokers[0]: "kafka1" is not host:port, as in kafka1.example.com:9092`,
-			`f:2: kafka.session_timeout: must be more than 0s and at most 30m, not 31m0s`,
+			`f:2: kafka.session_timeout: must be 1s to 30m, not 31m0s`,
 			`f:5: relays[0].endpoint.max_in_flight: is 0, must be 1 to 10000`,
 			`f:5: relays[0].endpoint.timeout: is 0s, must be positive`,
-			`f:5: relays[0].endpoint.url: scheme must be http, https or unix`,
+			`f:5: relays[0].endpoint.url: scheme must be http, https or unix; want http://host:port/path, https://... or unix:///path.sock:/http/path`,
 			`f:6: relays[0].tiers[0]: -1s is negative; 0s means at once`,
 			`f:7: relays[0].jitter: 2 is outside 0 to 1; it is the share of the delay that a wait may be shorter or longer`,
 			`f:8: relays[0].lifetime: 0s is not positive; the default is 72h0m0s`,
@@ -181,6 +181,26 @@ relays:
 			`f:15: relays[1].start: has no meaning with consume: false, which has no group on the main topic; remove one of the two`,
 			`f:16: relays[1].ordering: "strict" is no kind of ordering; use none`,
 		}},
+		{"names that are too long", "relays:\n  - topic: a\n    name: " + strings.Repeat("n", 250) + "\n    endpoint: {url: 'http://x/'}\n    tiers: [5s]\n", []string{
+			`f:3: relays[0].name: has 250 characters; a name has at most 249`,
+		}},
+		{"the longest names", "relays:\n  - topic: a\n    name: " + strings.Repeat("n", 249) + "\n    endpoint: {url: 'http://x/'}\n    tiers: [5s]\n", nil},
+		{"a topic that is too long is no name besides", "relays:\n  - topic: " + strings.Repeat("n", 250) + "\n    prefix: a\n    endpoint: {url: 'http://x/'}\n    tiers: [5s]\n", []string{
+			`f:2: relays[0].topic: "` + strings.Repeat("n", 40) + `"... is not a topic name: Kafka allows 249 characters, not 250`,
+		}},
+		{"every wrong status", "relays:\n  - topic: a\n    endpoint: {url: 'http://x/', success: [99, 200, 600, ok]}\n    tiers: [5s]\n", []string{
+			`f:3: relays[0].endpoint.success[0]: 99 is no final HTTP status, must be 200 to 599`,
+			`f:3: relays[0].endpoint.success[2]: 600 is no final HTTP status, must be 200 to 599`,
+			`f:3: relays[0].endpoint.success[3]: is "ok", must be a whole number`,
+		}},
+		{"two ways to authenticate", "relays:\n  - topic: a\n    endpoint: {url: 'http://x/', bearer_token: hunter2, headers: {Authorization: hunter2}}\n    tiers: [5s]\n", []string{
+			`f:3: relays[0].endpoint.headers.Authorization: only one of bearer_token, headers.Authorization may be set`,
+		}},
+		{"half a backoff", "relays:\n  - topic: a\n    endpoint: {url: 'http://x/'}\n    backoff: {base: 1s}\n", []string{
+			`f:4: relays[0].backoff.attempts: missing: give the number of attempts; the one on the main topic counts`,
+			`f:4: relays[0].backoff.factor: missing: give a number of at least 1; 1 makes all delays equal`,
+			`f:4: relays[0].backoff.max: missing: give the longest delay`,
+		}},
 		{"names that are empty", "relays:\n  - topic: ''\n    name: ''\n    group: ''\n    prefix: ''\n    dlt: {topic: ''}\n    endpoint: {url: 'http://x/'}\n    tiers: [{delay: 5s, topic: ''}]\n", []string{
 			`f:2: relays[0].topic: missing: name the main topic`,
 			`f:3: relays[0].name: is empty; leave the key out for its default`,
@@ -190,10 +210,10 @@ relays:
 			`f:8: relays[0].tiers[0].topic: is empty; leave the key out for its default`,
 		}},
 		{"stop_timeout as written", "stop_timeout: 15s\n" + relay, []string{
-			`f:1: stop_timeout: stop_timeout (15s) must be more than 25s: the endpoint timeout of relay orders (10s) and 15s to forward and commit`,
+			`f:1: stop_timeout: is 15s, must be more than 25s: the endpoint timeout of relay orders (10s) and 15s to forward and commit`,
 		}},
 		{"stop_timeout by default", "relays:\n  - topic: a\n    endpoint: {url: 'http://x/', timeout: 30s}\n    tiers: [5s]\n  - topic: b\n    endpoint:\n      url: http://x/\n      timeout: 40s\n    tiers: [5s]\n", []string{
-			`f:8: relays[1].endpoint.timeout: stop_timeout (30s) must be more than 55s: the endpoint timeout of relay b (40s) and 15s to forward and commit`,
+			`f:8: relays[1].endpoint.timeout: stop_timeout (30s) must be more than 55s: the endpoint timeout of relay b (40s) and 15s to forward and commit; raise stop_timeout or lower this`,
 		}},
 		{"undefined variable", "relays:\n  - topic: ${TOPIC}\n    endpoint: {url: '${SCHEME}://x/'}\n    tiers: [5s, '${LAST']\n", []string{
 			`f:2: relays[0].topic: environment variable TOPIC is not set`,
@@ -218,14 +238,14 @@ relays:
 			`f:6: defaults.endpoint.max_in_flight: is 0, must be 1 to 10000`,
 			`f:7: defaults.tiers[1]: "soon" is not a duration; use numbers with ms, s, m or h, such as 30s or 1m30s`,
 			`f:8: defaults.groop: unknown key, did you mean "group"?`,
-			`f:9: defaults.jitter: is "much", must be a number`,
+			`f:9: defaults.jitter: is "much", must be a number such as 0.2 or 1`,
 		}},
 		{"what is missing is missing in the relay", "defaults:\n  endpoint: {timeout: 1s}\n  tiers: [5s]\nrelays:\n  - topic: a\n", []string{
-			`f:5: relays[0].endpoint.url: is required, for example http://127.0.0.1:8080/path`,
+			`f:5: relays[0].endpoint.url: is required; want http://host:port/path, https://... or unix:///path.sock:/http/path`,
 		}},
 		{"defaults that are overridden are checked too", "defaults: {jitter: much, endpoint: 5}\n" + relay + "    jitter: 0.1\n", []string{
 			`f:1: defaults.endpoint: is a number, must be a mapping of keys`,
-			`f:1: defaults.jitter: is "much", must be a number`,
+			`f:1: defaults.jitter: is "much", must be a number such as 0.2 or 1`,
 		}},
 		{"defaults of a wrong type", "defaults: 5\n" + relay + "    budget: -1s\n", []string{
 			`f:1: defaults: is a number, must be a mapping of keys`,
@@ -234,7 +254,7 @@ relays:
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, problems(t, tt.file, noEnv)); diff != "" {
+			if diff := cmp.Diff(tt.want, problems(t, tt.file, nil)); diff != "" {
 				t.Errorf("problems (-want +got):\n%s", diff)
 			}
 		})
@@ -277,6 +297,20 @@ func TestSharing(t *testing.T) {
 			`f:4: relays[1].topic: topic "a.DLT" belongs to relay a.DLT (main) and to relay a (relays[0], dead letter); relays must not share a topic`,
 		}},
 		{"by the defaults", "  - topic: a\n  - topic: b\n", nil},
+		{"what counts as a retired tier", "  - topic: a\n  - topic: b\n    tiers: [{delay: 1s, topic: a.retry.3}]\n  - topic: a.retry.14\n", []string{
+			`f:5: relays[1].tiers[0].topic: topic "a.retry.3" (tier 1 of relay b) is named like a tier of relay a (relays[0]), which would consume it as one; choose another name`,
+			`f:6: relays[2].topic: topic "a.retry.14" (main of relay a.retry.14) is named like a tier of relay a (relays[0]), which would consume it as one; choose another name`,
+		}},
+		{"a name that a tier could have had", "  - topic: a\n    tiers: [{delay: 1s, topic: mine}]\n  - topic: b\n    dlt: {topic: a.retry.1}\n", []string{
+			`f:6: relays[1].dlt.topic: topic "a.retry.1" (dead letter of relay b) is named like a tier of relay a (relays[0]), which would consume it as one; choose another name`,
+		}},
+		{"what counts as a retired tier of a later relay", "  - topic: b\n    dlt: {topic: a.retry.3}\n  - topic: a\n", []string{
+			`f:4: relays[0].dlt.topic: topic "a.retry.3" (dead letter of relay b) is named like a tier of relay a (relays[1]), which would consume it as one; choose another name`,
+		}},
+		{"what is no retired tier", "  - topic: a\n    tiers: [{delay: 1s, topic: a.retry.5}]\n  - topic: a.retry.15\n", nil},
+		{"a shared prefix is said once", "  - topic: a\n  - topic: b\n    prefix: a\n    tiers: [1s, 2s, 3s]\n", []string{
+			`f:5: relays[1].prefix: topic "a.retry.1" belongs to relay b (tier 1) and to relay a (relays[0], tier 1); relays must not share a topic`,
+		}},
 		{"within a relay", "  - topic: a\n    tiers: [{delay: 1s, topic: x}, {delay: 2s, topic: x}]\n    dlt: {topic: a}\n", []string{
 			`f:4: relays[0].tiers[1].topic: this relay uses topic "x" twice (tier 1 and tier 2); give each a topic of its own`,
 			`f:5: relays[0].dlt.topic: this relay uses topic "a" twice (main and dead letter); give each a topic of its own`,
@@ -284,7 +318,7 @@ func TestSharing(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, problems(t, defaults+tt.relays, noEnv)); diff != "" {
+			if diff := cmp.Diff(tt.want, problems(t, defaults+tt.relays, nil)); diff != "" {
 				t.Errorf("problems (-want +got):\n%s", diff)
 			}
 		})
@@ -314,7 +348,7 @@ func TestProblemsNeverShowSecrets(t *testing.T) {
 	for _, key := range keys {
 		for _, value := range values {
 			file := "relays:\n  - topic: a\n    tiers: [5s]\n    endpoint:\n      url: http://x/\n      " + key + value + "\n"
-			got := strings.Join(problems(t, file, noEnv), "\n")
+			got := strings.Join(problems(t, file, nil), "\n")
 			keyed := strings.HasPrefix(key, "headers: ") && strings.HasPrefix(value, "{hunter2") // there it is a header's name
 			if strings.Contains(got, secret) && !keyed {
 				t.Errorf("%s%s:\n%s", key, value, got)

@@ -17,7 +17,7 @@ import (
 const reference = "../../configs/retryd.yaml"
 
 func TestReferenceEqualsDefaults(t *testing.T) {
-	got, err := Load(reference, noEnv)
+	got, err := Load(reference, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func TestReferenceExplainsEveryKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &loader{file: reference, getenv: noEnv}
+	l := &loader{file: reference, env: newEnvironment(nil)}
 	root := l.readYAML(data)
 	if err := l.err(); err != nil {
 		t.Fatal(err)

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 
+	"github.com/retryd/retryd/internal/policy"
 	"github.com/retryd/retryd/internal/tier"
 )
 
@@ -14,31 +15,56 @@ type claim struct {
 	key   string // the key to change, relative to the relay
 }
 
+// owner is who has claimed a name.
+type owner struct {
+	relay int
+	role  string
+	key   string // as in claim
+}
+
 // checkSharing reports names that two relays, or two roles of one relay, have in
 // common. Two relays that share a topic would take each other's records.
 func (l *loader) checkSharing(relays []tier.Config) {
-	type owner struct {
-		relay int
-		role  string
-	}
 	type blame struct {
 		relay, other int
 		key          string
 	}
 	owners := map[claim]owner{}
 	blamed := map[blame]bool{}
+	clashing := map[[2]int]bool{} // relays of which one has been blamed already
 	for i, relay := range relays {
 		for _, c := range l.claims(i, relay) {
 			id := claim{kind: c.kind, value: c.value}
 			first, taken := owners[id]
 			if !taken {
-				owners[id] = owner{i, c.role}
+				owners[id] = owner{i, c.role, c.key}
 				continue
 			}
 			// One key may make several names; its first clash says what to change.
 			if b := (blame{i, first.relay, c.key}); !blamed[b] {
 				blamed[b] = true
+				clashing[[2]int{i, first.relay}], clashing[[2]int{first.relay, i}] = true, true
 				l.report(fmt.Sprintf("relays[%d].%s", i, c.key), "%s", clash(c, i, first.relay, first.role, relays))
+			}
+		}
+	}
+	l.checkRetired(relays, owners, clashing)
+}
+
+// checkRetired reports topics that another relay would consume because they are
+// named like a tier of its own: it may have had more of them once.
+func (l *loader) checkRetired(relays []tier.Config, owners map[claim]owner, clashing map[[2]int]bool) {
+	for i, relay := range relays {
+		if relay.Topic == "" {
+			continue
+		}
+		for step := 1; step <= policy.MaxSteps; step++ {
+			topic := policy.Tiers{}.Topic(relay.Prefix, step)
+			first, taken := owners[claim{kind: "topic", value: topic}]
+			if taken && first.relay != i && !clashing[[2]int{i, first.relay}] {
+				l.report(fmt.Sprintf("relays[%d].%s", first.relay, first.key),
+					"topic %q (%s of relay %s) is named like a tier of relay %s (relays[%d]), which would consume it as one; choose another name",
+					topic, first.role, relays[first.relay].Name, relay.Name, i)
 			}
 		}
 	}

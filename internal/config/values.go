@@ -118,7 +118,7 @@ func float(in any) (any, error) {
 		f, ok = float64(n), true
 	}
 	if !ok || math.IsNaN(f) || math.IsInf(f, 0) {
-		return nil, fmt.Errorf("%s, must be a number", quote(in))
+		return nil, fmt.Errorf("%s, must be a number such as 0.2 or 1", quote(in))
 	}
 	return f, nil
 }

@@ -37,7 +37,7 @@ func TestSyntaxProblems(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := problems(t, tt.file, noEnv)
+			got := problems(t, tt.file, nil)
 			if diff := cmp.Diff([]string{tt.want}, got); diff != "" {
 				t.Errorf("problems (-want +got):\n%s", diff)
 			}
@@ -57,7 +57,7 @@ func repeated(levels int) string {
 
 func TestSyntaxProblemsOfLargeFilesHaveTheDecodersLine(t *testing.T) {
 	file := "relays:\n  - topic: a\n   group: b\n" + strings.Repeat("# a comment\n", 50_000)
-	got := problems(t, file, noEnv)
+	got := problems(t, file, nil)
 	if len(got) != 1 || !strings.Contains(got[0], "not valid YAML here or just above: ") {
 		t.Errorf("problems: %v", got)
 	}
@@ -75,7 +75,7 @@ relays:
     tiers: *tiers
   - <<: [{topic: c}, *first]
     jitter: 0.5
-`, noEnv)
+`, nil)
 	var got []string
 	for _, r := range cfg.Relays {
 		got = append(got, strings.Join([]string{r.Topic, r.Endpoint.URL, r.Endpoint.Timeout.String(), r.Policy.Tiers.List[1].Delay.String()}, " "))
@@ -87,7 +87,7 @@ relays:
 }
 
 func TestMergeKeyMustReferToMapping(t *testing.T) {
-	got := problems(t, "x: &x 5\n"+relay+"    <<: *x\n", noEnv)
+	got := problems(t, "x: &x 5\n"+relay+"    <<: *x\n", nil)
 	want := []string{`f:1: x: unknown key`, `f:6: relays[0]: << must refer to a mapping, not to a number`}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)
@@ -95,7 +95,7 @@ func TestMergeKeyMustReferToMapping(t *testing.T) {
 }
 
 func TestTimesAreText(t *testing.T) {
-	cfg := mustParse(t, relay+"    start: 2026-01-31T08:00:00Z\n", noEnv)
+	cfg := mustParse(t, relay+"    start: 2026-01-31T08:00:00Z\n", nil)
 	if got := cfg.Relays[0].Start; got != "2026-01-31T08:00:00Z" {
 		t.Errorf("start: %s", got)
 	}
@@ -116,7 +116,7 @@ relays:
   - topic: c
     endpoint:
     backoff: {base: 1s, factor: 2, max: 5m, attempts: 3}
-`, noEnv)
+`, nil)
 	type view struct {
 		URL      string
 		Timeout  time.Duration
@@ -170,7 +170,7 @@ func TestTiers(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			file := "relays: [{topic: orders, endpoint: {url: 'http://x/'}, budget: 5m}]\ndefaults:\n  tiers: " + tt.tiers + "\n"
-			r := mustParse(t, file, noEnv).Relays[0]
+			r := mustParse(t, file, nil).Relays[0]
 			schedule, _ := r.Schedule()
 			var got []string
 			for i, topic := range r.TierTopics() {

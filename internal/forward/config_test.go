@@ -27,15 +27,15 @@ func TestValidateNamesKeyAndFix(t *testing.T) {
 		change func(*Config)
 		want   []string
 	}{
-		{"no url", func(c *Config) { c.URL = "" }, []string{"url: is required, for example http://127.0.0.1:8080/path"}},
+		{"no url", func(c *Config) { c.URL = "" }, []string{"url: is required; want http://host:port/path, https://... or unix:///path.sock:/http/path"}},
 		{"timeout", func(c *Config) { c.Timeout = 0 }, []string{"timeout: is 0s, must be positive"}},
 		{"idle timeout", func(c *Config) { c.IdleTimeout = -time.Second }, []string{"idle_timeout: is -1s, must be positive"}},
 		{"nothing in flight", func(c *Config) { c.MaxInFlight = 0 }, []string{"max_in_flight: is 0, must be 1 to 10000"}},
 		{"too much in flight", func(c *Config) { c.MaxInFlight = 10_001 }, []string{"max_in_flight: is 10001, must be 1 to 10000"}},
 		{"limited", func(c *Config) { c.LimitedAttempts = 0 }, []string{"limited_attempts: is 0, must be at least 1"}},
 		{"success", func(c *Config) { c.Success = []int{200, 599, 199, 600} }, []string{
-			"success: 199 is no final HTTP status, must be 200 to 599",
-			"success: 600 is no final HTTP status, must be 200 to 599",
+			"success[2]: 199 is no final HTTP status, must be 200 to 599",
+			"success[3]: 600 is no final HTTP status, must be 200 to 599",
 		}},
 		{"content type", func(c *Config) { c.ContentType = "a\nb" }, []string{
 			"content_type: must be a media type in visible ASCII, for example application/json"}},
@@ -59,7 +59,7 @@ func TestValidateNamesKeyAndFix(t *testing.T) {
 			c.BearerToken, c.BearerTokenFile = "secret", "/f"
 			c.Basic = Basic{Username: "u", Password: "secret"}
 			c.Headers = map[string]Secret{"authorization": "secret"}
-		}, []string{"bearer_token_file: only one of bearer_token, bearer_token_file, basic, headers.authorization may be set"}},
+		}, []string{"bearer_token_file: only one of bearer_token, bearer_token_file, basic, headers.Authorization may be set"}},
 		{"token", func(c *Config) { c.BearerToken = "secret\n" }, []string{"bearer_token: must be one line of visible ASCII"}},
 		{"no password", func(c *Config) { c.Basic.Username = "u" }, []string{
 			"basic.password: is required beside basic.username; set it or basic.password_file"}},
@@ -67,7 +67,7 @@ func TestValidateNamesKeyAndFix(t *testing.T) {
 		{"two passwords", func(c *Config) { c.Basic = Basic{Username: "u", Password: "secret", PasswordFile: "/f"} }, []string{
 			"basic.password: only one of basic.password and basic.password_file may be set"}},
 		{"several at once", func(c *Config) { c.URL, c.Timeout, c.ContentType = "x", 0, "" }, []string{
-			"url: scheme must be http, https or unix", "timeout: is 0s, must be positive",
+			"url: scheme must be http, https or unix; want http://host:port/path, https://... or unix:///path.sock:/http/path", "timeout: is 0s, must be positive",
 			"content_type: must be a media type in visible ASCII, for example application/json"}},
 	}
 	for _, tt := range tests {
@@ -134,10 +134,11 @@ func TestParseTarget(t *testing.T) {
 		{url: "unix:///run/a.sock:/b?c", want: target{network: "unix", address: "/run/a.sock", host: "localhost", uri: "/b?c"}},
 		{url: "unix:///run/a.sock", want: target{network: "unix", address: "/run/a.sock", host: "localhost", uri: "/"}},
 		{url: "ftp://h/", err: "scheme must be"},
+		{url: "unix:/run/a.sock", err: "not a valid URL"},
 		{url: "127.0.0.1:8080/a", err: "not a valid URL"},
 		{url: "http:///a", err: "has no host"},
 		{url: "http:h", err: "has no host"},
-		{url: "http://u:secret@h/", err: "must not have a user or password in it; use basic"},
+		{url: "http://u:secret@h/", err: "must not have a user or password in it (use basic"},
 		{url: "http://u:sec/ret@h/", err: "not a valid URL"},
 		{url: "http://h/a#", err: "must not have a fragment"},
 		{url: "http://h:0/", err: "port must be 1 to 65535"},
@@ -161,6 +162,8 @@ func TestParseTarget(t *testing.T) {
 			t.Errorf("%q: %+v, %v; want %+v", tt.url, got, err, tt.want)
 		case tt.err != "" && (err == nil || !strings.HasPrefix(err.Error(), tt.err)):
 			t.Errorf("%q: %v, want %s", tt.url, err, tt.err)
+		case tt.err != "" && !strings.HasSuffix(err.Error(), "; want http://host:port/path, https://... or unix:///path.sock:/http/path"):
+			t.Errorf("%q: %v, which shows no example", tt.url, err)
 		}
 	}
 }

@@ -130,7 +130,7 @@ func (c Config) authorizations() []string {
 	}
 	for name := range c.Headers {
 		if sameName(name, "Authorization") {
-			ways = append(ways, "headers."+name)
+			ways = append(ways, "headers."+textproto.CanonicalMIMEHeaderKey(name))
 		}
 	}
 	return ways

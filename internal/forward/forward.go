@@ -4,10 +4,11 @@
 // It holds, orders and commits nothing, and it never retries: an attempt is one
 // request, whose outcome package policy judges.
 //
-// Requests and responses are fasthttp's, its client is not: that one cannot be
-// interrupted by a context, does not tell whether a byte of a failed request went
-// out, keeps a connection no shorter than configured whatever the server announces,
-// and leaves a goroutine behind when it is closed.
+// Requests and responses are fasthttp's, its client is not: that one reports a
+// request that was answered before it was read to its end (a 413) as a broken
+// connection, keeps every connection equally long whatever the server announces,
+// cannot be interrupted by a context, and leaves a goroutine behind when it is
+// closed (v1.78.0, client.go).
 package forward
 
 import (

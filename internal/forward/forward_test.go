@@ -56,17 +56,17 @@ func TestAttemptClassifiesWhatIsNoResponse(t *testing.T) {
 		kind   policy.Kind
 		text   string // ADDR stands for the server's address
 	}{
-		{name: "no answer", handle: hang, change: timeout(50 * time.Millisecond),
-			kind: policy.KindTimeout, text: "no response within 50ms"},
-		{name: "half a header, then silence", change: timeout(50 * time.Millisecond),
+		{name: "no answer", handle: hang, change: timeout(time.Second),
+			kind: policy.KindTimeout, text: "no response within 1s"},
+		{name: "half a header, then silence", change: timeout(time.Second),
 			handle: func(s *wireServer, nc net.Conn, r *bufio.Reader) {
 				s.read(r)
 				_, _ = io.WriteString(nc, "HTTP/1.1 200 OK\r\nContent-")
 				hang(s, nc, r)
 			},
-			kind: policy.KindTimeout, text: "no response within 50ms"},
+			kind: policy.KindTimeout, text: "no response within 1s"},
 		{name: "tls handshake without answer", handle: func(_ *wireServer, nc net.Conn, _ *bufio.Reader) { _, _ = io.Copy(io.Discard, nc) },
-			change: func(c *Config) { useTLS(c); c.Timeout = 50 * time.Millisecond },
+			change: func(c *Config) { useTLS(c); c.Timeout = time.Second },
 			kind:   policy.KindTimeout, text: "tls handshake with ADDR: no answer in time"},
 		{name: "closed", handle: answerOnce(""),
 			kind: policy.KindReset, text: "connection closed before a response"},

@@ -99,6 +99,22 @@ func TestResponseOfAFailureIsCaptured(t *testing.T) {
 	}
 }
 
+func TestResponseEndsWithoutWhiteSpace(t *testing.T) {
+	for body, want := range map[string]string{
+		"in maintenance\n":                    "in maintenance",
+		" a \n b\t\r\n \n":                    " a \n b",
+		"\r\n":                                "",
+		strings.Repeat(" ", 1030):             "",
+		"x" + strings.Repeat(" ", 1030) + "y": "x",
+	} {
+		s := serveWire(t, answering(fmt.Sprintf("HTTP/1.1 503 X\r\nContent-Length: %d\r\n\r\n%s", len(body), body)))
+		got := post(t, newClient(t, s.url), nil)
+		if string(got.Response) != want || (got.Response == nil) != (want == "") {
+			t.Errorf("captured %q of %q, want %q", got.Response, body, want)
+		}
+	}
+}
+
 func TestResponseShowsNoCredential(t *testing.T) {
 	const token, password, key = "tok-0123456789", "pass-0123456789", "key-0123456789"
 	bearer := func(c *Config) {

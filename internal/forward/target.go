@@ -2,6 +2,7 @@ package forward
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"net/url"
 	"strconv"
@@ -18,15 +19,23 @@ type target struct {
 }
 
 // errURL never quotes the URL: it may have a password in it.
-var errURL = errors.New("not a valid URL; want http://host:port/path, https://... or unix:///path.sock:/http/path")
+var errURL = errors.New("not a valid URL")
 
 // maxSocketPath is what Linux has room for in sockaddr_un, without the final zero.
 const maxSocketPath = 107
 
-// parseTarget reads an endpoint's URL. No error quotes it.
+// parseTarget reads an endpoint's URL. No error quotes it; each shows how one looks.
 func parseTarget(raw string) (target, error) {
+	t, err := parseURL(raw)
+	if err != nil {
+		return target{}, fmt.Errorf("%w; want http://host:port/path, https://... or unix:///path.sock:/http/path", err)
+	}
+	return t, nil
+}
+
+func parseURL(raw string) (target, error) {
 	if raw == "" {
-		return target{}, errors.New("is required, for example http://127.0.0.1:8080/path")
+		return target{}, errors.New("is required")
 	}
 	if rest, ok := strings.CutPrefix(raw, "unix://"); ok {
 		return parseUnix(rest)
@@ -35,17 +44,20 @@ func parseTarget(raw string) (target, error) {
 	if err != nil {
 		return target{}, errURL
 	}
-	if u.Scheme != "http" && u.Scheme != "https" {
-		return target{}, errors.New("scheme must be http, https or unix")
+	switch u.Scheme {
+	case "http", "https":
+		return parseHTTP(u, strings.Contains(raw, "#"))
+	case "unix": // with fewer slashes than it needs
+		return target{}, errURL
 	}
-	return parseHTTP(u, strings.Contains(raw, "#"))
+	return target{}, errors.New("scheme must be http, https or unix")
 }
 
 func parseHTTP(u *url.URL, fragment bool) (target, error) {
 	port, err := portOf(u)
 	switch {
 	case u.User != nil:
-		return target{}, errors.New("must not have a user or password in it; use basic.username and basic.password")
+		return target{}, errors.New("must not have a user or password in it (use basic.username and basic.password)")
 	case fragment:
 		return target{}, errors.New("must not have a fragment (#...)")
 	case u.Hostname() == "":
@@ -53,7 +65,7 @@ func parseHTTP(u *url.URL, fragment bool) (target, error) {
 	case err != nil:
 		return target{}, err
 	case !isHost(u.Host):
-		return target{}, errors.New("host must be plain ASCII; write an international name in its xn-- form and an IPv6 address without a zone")
+		return target{}, errors.New("host must be plain ASCII (an international name in its xn-- form, an IPv6 address without a zone)")
 	case !isRequestTarget(u.RequestURI()):
 		return target{}, errors.New("path and query must be percent-encoded")
 	}

@@ -34,9 +34,9 @@ func (c Config) limitErrors() []error {
 	if c.LimitedAttempts < 1 {
 		errs = append(errs, fmt.Errorf("limited_attempts: is %d, must be at least 1", c.LimitedAttempts))
 	}
-	for _, status := range c.Success {
+	for i, status := range c.Success {
 		if status < 200 || status > 599 {
-			errs = append(errs, fmt.Errorf("success: %d is no final HTTP status, must be 200 to 599", status))
+			errs = append(errs, fmt.Errorf("success[%d]: %d is no final HTTP status, must be 200 to 599", i, status))
 		}
 	}
 	return errs

@@ -70,7 +70,7 @@ func appendEvent(line []byte, verb string, l layout, values []value) []byte {
 	topic, _ := find(values, l.topic)
 	line = fmt.Appendf(line, " %-*s %-*s", verbWidth, verb, topicWidth, visible(topic))
 	for _, c := range l.columns {
-		if text, ok := find(values, c.field); ok && (c.hide == "" || text != c.hide) {
+		if text, ok := find(values, c.field); ok && !c.hide.holds(values) {
 			line = fmt.Appendf(line, " %s%s", c.label, quoted(text))
 		}
 	}

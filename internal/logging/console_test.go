@@ -49,25 +49,29 @@ func TestConsoleTraceShowsEachVerbInItsLayout(t *testing.T) {
 	main, retry, dlt := "library.loan.overdue", "library.loan.overdue.retry.1", "library.loan.overdue.DLT"
 
 	add(0, (*zap.Logger).Info, Attempt, append(wide(main, 0), zap.Int(FieldAttempt, 1), zap.Int(FieldStatus, 503),
-		zap.String(FieldErrorKind, "status"), zap.String(FieldClass, "transient"), zap.Duration(FieldDuration, time.Millisecond))...)
+		zap.String(FieldErrorKind, "status"), zap.String(FieldClass, "transient"), zap.String(FieldError, "status 503"),
+		zap.Duration(FieldDuration, time.Millisecond))...)
 	add(5*time.Millisecond, (*zap.Logger).Info, Forward, append(wide(main, 0), zap.Duration(FieldDelay, time.Second),
 		zap.String(FieldNext, retry), zap.Int(FieldAttempt, 1))...)
 	add(7*time.Millisecond, (*zap.Logger).Debug, Hold, append(wide(retry, 0), zap.Time(FieldNotBefore, start.Add(time.Second)),
 		zap.Duration(FieldWait, 993*time.Millisecond))...)
 	add(time.Second, (*zap.Logger).Info, Attempt, append(wide(retry, 0), zap.Int(FieldAttempt, 2), zap.Int(FieldStatus, 0),
-		zap.String(FieldErrorKind, "timeout"), zap.String(FieldClass, "transient"))...)
+		zap.String(FieldErrorKind, "timeout"), zap.String(FieldClass, "transient"), zap.String(FieldError, "no answer within 10s"))...)
 	add(2*time.Second, (*zap.Logger).Debug, Deliver, append(wide(retry, 12), zap.Int32(FieldPartition, 3), zap.Int(FieldAttempt, 2),
 		zap.Int(FieldStatus, 204), zap.Duration(FieldDuration, 1234*time.Microsecond))...)
 	add(6046*time.Millisecond, (*zap.Logger).Info, DeadLetter, append(wide(retry, 7), zap.Int(FieldAttempt, 4), zap.String(FieldNext, dlt),
-		zap.Int64(FieldDLTOffset, 0), zap.String(FieldReason, "exhausted"), zap.String(FieldClass, "transient"))...)
+		zap.Int64(FieldDLTOffset, 0), zap.String(FieldReason, "exhausted"), zap.Int(FieldStatus, 503), zap.String(FieldClass, "transient"))...)
+	add(7*time.Second, (*zap.Logger).Info, DeadLetter, append(wide(main, 8), zap.Int(FieldAttempt, 0), zap.String(FieldNext, dlt),
+		zap.Int64(FieldDLTOffset, 1), zap.String(FieldReason, "expired"), zap.Int(FieldStatus, 0), zap.String(FieldClass, ""))...)
 
 	want := `
 13:37:04.356 attempt      library.loan.overdue           off=0 attempt=1 status=503 class=transient
 13:37:04.361 forward      library.loan.overdue           off=0 attempt=1 -> library.loan.overdue.retry.1 delay=1s
 13:37:04.363 hold         library.loan.overdue.retry.1   off=0 wait=993ms not-before=13:37:05.356
-13:37:05.356 attempt      library.loan.overdue.retry.1   off=0 attempt=2 error=timeout class=transient
+13:37:05.356 attempt      library.loan.overdue.retry.1   off=0 attempt=2 error=timeout class=transient cause="no answer within 10s"
 13:37:06.356 deliver      library.loan.overdue.retry.1   off=12 part=3 attempt=2 status=204 duration=1ms
 13:37:10.402 dead-letter  library.loan.overdue.DLT       off=0 attempt=4 key=loan-0 reason=exhausted
+13:37:11.356 dead-letter  library.loan.overdue.DLT       off=1 attempt=0 key=loan-0 reason=expired
 `
 	if diff := cmp.Diff(want, "\n"+out.String()); diff != "" {
 		t.Error(diff)

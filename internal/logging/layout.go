@@ -7,27 +7,37 @@ type layout struct {
 }
 
 // column is one field behind the topic. It is left out when the line has no such
-// field, or when its text is hide because that says nothing new.
+// field, or when it would say nothing new.
 type column struct {
 	field string
-	label string // what stands before the value
-	hide  string
+	label string    // what stands before the value
+	hide  condition // when it says nothing new; the zero value is never
+}
+
+// condition is that a field of the line has a text.
+type condition struct{ field, text string }
+
+func (c condition) holds(values []value) bool {
+	text, ok := find(values, c.field)
+	return ok && text == c.text
 }
 
 // layoutOf returns the layout of a verb; other messages have none.
 func layoutOf(message string) (layout, bool) {
-	partition := column{field: FieldPartition, label: "part=", hide: "0"}
+	partition := column{field: FieldPartition, label: "part=", hide: condition{FieldPartition, "0"}}
 	attempt := column{field: FieldAttempt, label: "attempt="}
-	status := column{field: FieldStatus, label: "status=", hide: "0"}
+	status := column{field: FieldStatus, label: "status=", hide: condition{FieldStatus, "0"}}
 	read := func(columns ...column) (layout, bool) {
 		offset := column{field: FieldOffset, label: "off="}
 		return layout{FieldTopic, append([]column{offset, partition}, columns...)}, true
 	}
 	switch message {
 	case Attempt:
+		answered := condition{FieldErrorKind, "status"} // then the status says it all
 		return read(attempt, status,
-			column{field: FieldErrorKind, label: "error=", hide: "status"},
-			column{field: FieldClass, label: "class="})
+			column{field: FieldErrorKind, label: "error=", hide: answered},
+			column{field: FieldClass, label: "class="},
+			column{field: FieldError, label: "cause=", hide: answered})
 	case Forward:
 		return read(attempt,
 			column{field: FieldNext, label: "-> "},

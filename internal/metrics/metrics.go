@@ -44,7 +44,7 @@ func New(reg prometheus.Registerer, version string) *Metrics {
 	d.buildInfo(version)
 	return &Metrics{
 		lag: d.gauge("retryd_lag_records",
-			"Records of the assigned partitions that are not done: due ones should be on their way to the endpoint, held ones wait for their time.",
+			"Records of the assigned partitions that are not done, measured every 5 s: due ones should be on their way to the endpoint, held ones wait for their time. What is not read yet counts as due unless reading has reached its horizon. 0 without a session: look at retryd_relay_ready first.",
 			"relay", "tier", "state"),
 		deliveries: d.counter("retryd_deliveries_total",
 			"POSTs to the endpoint by what came of them: delivered (accepted), failed (the record goes on to the next tier or the dead-letter topic) or held (nothing was judged, the record waits where it is), and by the class of the failure.",
@@ -63,9 +63,9 @@ func New(reg prometheus.Registerer, version string) *Metrics {
 		inFlight: d.gauge("retryd_attempts_in_flight",
 			"POSTs that are being made now.", "relay"),
 		windowRecords: d.gauge("retryd_window_records",
-			"Records held in memory.", "relay", "tier"),
+			"Records held in memory, measured every 5 s; 0 without a session.", "relay", "tier"),
 		windowBytes: d.gauge("retryd_window_bytes",
-			"Size of the records held in memory.", "relay", "tier"),
+			"Size of the records held in memory, measured every 5 s; 0 without a session.", "relay", "tier"),
 		malformedHeaders: d.counter("retryd_malformed_headers_total",
 			"Retry headers with a value that cannot be right; they count as absent.", "relay", "header"),
 		ignoredHeaders: d.counter("retryd_ignored_headers_total",
@@ -83,7 +83,7 @@ func New(reg prometheus.Registerer, version string) *Metrics {
 		endpointPaused: d.gauge("retryd_endpoint_paused",
 			"1 while delivery pauses because the endpoint or its configuration is at fault, else 0.", "relay"),
 		relayReady: d.gauge("retryd_relay_ready",
-			"1 while the relay has its topics and has joined its groups, else 0.", "relay"),
+			"1 while every topic stands and every group is joined, else 0; looked at every 30 s and at each join.", "relay"),
 		logLinesDropped: d.logLinesDropped(),
 	}
 }

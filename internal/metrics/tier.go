@@ -28,7 +28,8 @@ type Tier struct {
 }
 
 // Tier creates the series of a tier. label is TierMain, or the tier's number: "1",
-// "2" and so on, also of a tier that is no longer configured but still consumed.
+// "2" and so on, also of a tier that is no longer configured but still consumed, or
+// "retired-1" where a configured tier has that number.
 func (r *Relay) Tier(label string) *Tier {
 	m := r.m
 	deliveries := func(outcome string) func(class string) prometheus.Counter {
