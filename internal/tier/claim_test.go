@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strconv"
 	"sync"
 	"testing"
@@ -83,6 +84,7 @@ func newStoppedRig(t *testing.T, src source, win window.Config) *rig {
 		metrics: metrics.New(prometheus.NewRegistry(), "test").Relay("orders"),
 		log:     zap.NewNop(),
 		jobs:    make(chan *job),
+		uniform: rand.New(rand.NewPCG(1, 2)).Float64,
 	}
 	r.config.Endpoint.Timeout = rigTimeout
 	group := &fakeGroup{}

@@ -2,7 +2,6 @@ package tier
 
 import (
 	"context"
-	"math/rand/v2"
 	"time"
 
 	"github.com/retryd/retryd/internal/forward"
@@ -66,7 +65,7 @@ func (r *Relay) attempt(ctx context.Context, j *job, pass forward.Pass, start ti
 	now := time.Now()
 	judged := j.state
 	judged.Late += late
-	d := policy.Decide(r.schedule, judged, outcome, now, rand.Float64())
+	d := policy.Decide(r.schedule, judged, outcome, now, r.uniform())
 	consumer.metrics.Attempt(outcome, d.Action == policy.ActionHold)
 	consumer.logAttempt(j, outcome, late)
 	switch d.Action {

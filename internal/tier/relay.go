@@ -15,6 +15,7 @@ package tier
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -60,8 +61,10 @@ type Relay struct {
 	limiter  logging.Limiter
 	jobs     chan *job // unbuffered: a record leaves its window only when a worker is free
 
-	// recheck is Recheck; tests shorten it before Run.
+	// recheck is Recheck, and uniform places the jitter, in [0, 1). Tests shorten the
+	// one and seed the other, before Run.
 	recheck time.Duration
+	uniform func() float64
 
 	routes  atomic.Pointer[routes] // replaced whenever the topics were looked at
 	started bool                   // start was resolved; used by Run alone, like warned
@@ -81,7 +84,7 @@ func New(c Config, d Deps) (*Relay, error) {
 		return nil, fmt.Errorf("endpoint.%w", err)
 	}
 	r := &Relay{
-		deps: d, config: c, schedule: schedule, client: client, recheck: Recheck,
+		deps: d, config: c, schedule: schedule, client: client, recheck: Recheck, uniform: rand.Float64,
 		metrics: d.Metrics.Relay(c.Name),
 		log:     d.Log.With(zap.String(logging.FieldRelay, c.Name)),
 		jobs:    make(chan *job),
