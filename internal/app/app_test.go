@@ -14,11 +14,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/IBM/sarama"
 	"go.uber.org/goleak"
 
 	"github.com/retryd/retryd/internal/config"
 	"github.com/retryd/retryd/internal/devbroker"
+	"github.com/retryd/retryd/internal/kafka"
 	"github.com/retryd/retryd/internal/policy"
 	"github.com/retryd/retryd/internal/tier"
 	"github.com/retryd/retryd/test/harness"
@@ -133,7 +133,7 @@ func TestRunDeliversEverythingAndStopsCleanly(t *testing.T) {
 	}, "orders.DLT")
 	daemon := start(t, cfg)
 	harness.WaitFor(t, time.Minute, "readiness", func() bool { code, _ := daemon.get("/readyz"); return code == http.StatusOK })
-	committed(t, brokers, "retryd-orders-retry-orders.retry.2", "orders.retry.2", 0) // not -1: where it starts is settled
+	committed(t, brokers, "retryd-orders-retry-orders.retry.2", "orders.retry.2", 0) // where it starts is settled
 	var records []harness.Record
 	for i := range 500 {
 		records = append(records, harness.Record{ID: fmt.Sprint("id-", i), Key: []byte(fmt.Sprint(i)), Value: []byte(fmt.Sprint(i))})
@@ -158,21 +158,23 @@ func TestRunDeliversEverythingAndStopsCleanly(t *testing.T) {
 // committed checks that a group's commits over all partitions add up.
 func committed(t *testing.T, brokers []string, group, topic string, want int64) {
 	t.Helper()
-	admin, err := sarama.NewClusterAdmin(brokers, harness.ClientConfig())
+	c := kafka.DefaultConfig()
+	c.Brokers = brokers
+	cluster, err := kafka.Connect(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer admin.Close()
-	resp, err := admin.ListConsumerGroupOffsets(group, map[string][]int32{topic: {0, 1, 2}})
+	defer cluster.Close()
+	offsets, err := cluster.Committed(group, map[string][]int32{topic: {0, 1, 2}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	sum := int64(0)
-	for _, block := range resp.Blocks[topic] {
-		sum += block.Offset
+	for _, at := range offsets[topic] {
+		sum += at.Offset
 	}
-	if sum != want {
-		t.Errorf("group %s committed %d in %s, want %d", group, sum, topic, want)
+	if sum != want || len(offsets[topic]) != 3 {
+		t.Errorf("group %s committed %d in %d partitions of %s, want %d in 3", group, sum, len(offsets[topic]), topic, want)
 	}
 }
 

@@ -1,0 +1,159 @@
+package tier
+
+import (
+	"context"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/retryd/retryd/internal/kafka"
+	"github.com/retryd/retryd/internal/metrics"
+	"github.com/retryd/retryd/internal/policy"
+	"github.com/retryd/retryd/internal/window"
+)
+
+// fakeGroup is as much of a consumer group as a claim uses.
+type fakeGroup struct {
+	sarama.ConsumerGroup
+	mu     sync.Mutex
+	paused bool
+}
+
+func (g *fakeGroup) Pause(map[string][]int32)  { g.set(true) }
+func (g *fakeGroup) Resume(map[string][]int32) { g.set(false) }
+
+func (g *fakeGroup) set(paused bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.paused = paused
+}
+
+func (g *fakeGroup) isPaused() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.paused
+}
+
+// rig is a claim of tier 1 that runs in fake time, with the test in the place of
+// Kafka and of the workers.
+type rig struct {
+	*claim
+	relay    *Relay
+	group    *fakeGroup
+	messages chan *sarama.ConsumerMessage
+	revoke   context.CancelFunc
+	ended    chan struct{}
+	next     int64
+}
+
+const (
+	rigTopic   = "orders.retry.1"
+	rigSession = 40 * time.Second // half of it is the lease
+	rigTimeout = 10 * time.Second // of the endpoint
+)
+
+func newRig(t *testing.T, src source, win window.Config) *rig {
+	t.Helper()
+	r := newStoppedRig(t, src, win)
+	r.start()
+	return r
+}
+
+// newStoppedRig is newRig before the claim runs.
+func newStoppedRig(t *testing.T, src source, win window.Config) *rig {
+	t.Helper()
+	r := &Relay{
+		deps: Deps{
+			Kafka: kafka.Config{SessionTimeout: rigSession}, Window: win,
+			Budget: window.NewBudget(1 << 20), Log: zap.NewNop(),
+		},
+		config: Config{Topic: "orders", Group: "g", DLT: DLT{Topic: "orders.DLT"}},
+		schedule: policy.Schedule{
+			Steps:  []policy.Step{{Delay: time.Second}, {Delay: time.Second}, {Delay: time.Second}},
+			Budget: time.Hour, Lifetime: time.Hour, LimitedAttempts: 3,
+		},
+		metrics: metrics.New(prometheus.NewRegistry(), "test").Relay("orders"),
+		log:     zap.NewNop(),
+		jobs:    make(chan *job),
+		uniform: rand.New(rand.NewPCG(1, 2)).Float64,
+	}
+	r.config.Endpoint.Timeout = rigTimeout
+	group := &fakeGroup{}
+	consumer := r.newConsumer(src)
+	consumer.group, consumer.abort = group, context.Background()
+	s := &session{consumer: consumer, renew: make(chan struct{}, 1), sent: time.Now(), acked: map[int32]int64{}}
+	c := newClaim(s, 0, 0)
+	s.claims = map[int32]*claim{0: c}
+	return &rig{claim: c, relay: r, group: group, messages: make(chan *sarama.ConsumerMessage), ended: make(chan struct{})}
+}
+
+func (r *rig) start() {
+	ctx, revoke := context.WithCancel(context.Background())
+	r.revoke = revoke
+	go func() {
+		defer close(r.ended)
+		r.claim.run(ctx, r.messages)
+	}()
+}
+
+func tierRig(t *testing.T) *rig {
+	return newRig(t, source{topic: rigTopic, label: "1", step: 1, delay: time.Second}, window.Config{Records: 100, Horizon: 5 * time.Second})
+}
+
+// stop revokes the claim and waits until it has let go.
+func (r *rig) stop() {
+	r.revoke()
+	<-r.ended
+}
+
+// read lets the claim read one record that is due at a time.
+func (r *rig) read(due time.Time, headers ...sarama.RecordHeader) int64 {
+	offset := r.next
+	r.next++
+	r.messages <- message(offset, due, headers...)
+	synctest.Wait()
+	return offset
+}
+
+func message(offset int64, due time.Time, headers ...sarama.RecordHeader) *sarama.ConsumerMessage {
+	notBefore := sarama.RecordHeader{Key: []byte("x-not-before"), Value: []byte(strconv.FormatInt(due.UnixMilli(), 10))}
+	return &sarama.ConsumerMessage{
+		Topic: rigTopic, Offset: offset, Timestamp: time.Now(),
+		Headers: append([]*sarama.RecordHeader{&notBefore}, pointers(headers)...),
+	}
+}
+
+func pointers(headers []sarama.RecordHeader) (list []*sarama.RecordHeader) {
+	for i := range headers {
+		list = append(list, &headers[i])
+	}
+	return list
+}
+
+// worker takes the next record, in place of a worker that is free now.
+func (r *rig) worker() *job {
+	select {
+	case j := <-r.relay.jobs:
+		return j
+	case <-time.After(10 * time.Minute):
+		panic("no record was offered within ten minutes")
+	}
+}
+
+// offered takes a record if one is offered now.
+func (r *rig) offered() *job {
+	synctest.Wait()
+	select {
+	case j := <-r.relay.jobs:
+		return j
+	default:
+		return nil
+	}
+}
