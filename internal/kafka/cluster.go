@@ -23,7 +23,7 @@ func Connect(ctx context.Context, c Config) (*Cluster, error) {
 	open, hangUp := context.WithCancel(context.Background())
 	connected := context.AfterFunc(ctx, hangUp)
 	cluster, err := newCluster(c, c.adminConfig(open))
-	if err == nil && !connected() {
+	if tooLate := !connected(); tooLate && err == nil {
 		err = errors.Join(ctx.Err(), cluster.Close())
 	}
 	if err != nil {

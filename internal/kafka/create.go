@@ -14,21 +14,21 @@ import (
 // headroom is what a hop's headers may add to a record of the main topic.
 const headroom = 64 << 10
 
-func (c *Cluster) addPartitions(base, t Topic) error {
-	err := c.admin.CreatePartitions(t.Name, base.Partitions, nil, false)
+func (c *Cluster) addPartitions(base, t Topic) (done bool, err error) {
+	err = c.admin.CreatePartitions(t.Name, base.Partitions, nil, false)
 	switch {
 	case refused(err):
-		return &PlanError{[]string{fmt.Sprintf("topic %s has %d partitions, %s has %d, and Kafka refuses to add some (%v): add partitions, or let retryd do it", t.Name, t.Partitions, base.Name, base.Partitions, err)}}
+		return false, &PlanError{[]string{fmt.Sprintf("topic %s has %d partitions, %s has %d, and Kafka refuses to add some (%v): add partitions, or let retryd do it", t.Name, t.Partitions, base.Name, base.Partitions, err)}}
 	case err != nil && !errors.Is(err, sarama.ErrInvalidPartitions): // another instance was faster
-		return fmt.Errorf("add partitions to topic %s: %w", t.Name, err)
+		return false, fmt.Errorf("add partitions to topic %s: %w", t.Name, err)
 	}
-	return c.await(t.Name, base.Partitions)
+	return err == nil, c.await(t.Name, base.Partitions)
 }
 
-func (c *Cluster) createTopic(base Topic, s TopicSpec) error {
+func (c *Cluster) createTopic(base Topic, s TopicSpec) (done bool, err error) {
 	config, err := c.topicConfigs(base.Name)
 	if err != nil {
-		return err
+		return false, err
 	}
 	entry := func(v string) *string { return &v }
 	detail := &sarama.TopicDetail{
@@ -48,11 +48,11 @@ func (c *Cluster) createTopic(base Topic, s TopicSpec) error {
 	err = c.admin.CreateTopic(s.Name, detail, false)
 	switch {
 	case refused(err):
-		return &PlanError{[]string{fmt.Sprintf("topic %s does not exist and Kafka refuses to create it (%v): create it (partitions: %d), or let retryd do it", s.Name, err, base.Partitions)}}
+		return false, &PlanError{[]string{fmt.Sprintf("topic %s does not exist and Kafka refuses to create it (%v): create it (partitions: %d), or let retryd do it", s.Name, err, base.Partitions)}}
 	case err != nil && !errors.Is(err, sarama.ErrTopicAlreadyExists): // another instance was faster
-		return fmt.Errorf("create topic %s: %w", s.Name, err)
+		return false, fmt.Errorf("create topic %s: %w", s.Name, err)
 	}
-	return c.await(s.Name, base.Partitions)
+	return err == nil, c.await(s.Name, base.Partitions)
 }
 
 // refused tells a cluster's no, which takes a person, from what passes.

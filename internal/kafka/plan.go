@@ -75,20 +75,18 @@ func mainMissing(main string) error {
 }
 
 // establish creates one missing topic, or the partitions that a topic lacks
-// because main grew; it reports whether it did.
+// because main grew; it reports whether it did, and no other instance before.
 func (c *Cluster) establish(base Topic, s TopicSpec, found map[string]Topic, create bool) (bool, error) {
 	have, exists := found[s.Name]
 	switch {
 	case !exists && !create:
 		return false, &PlanError{[]string{fmt.Sprintf("topic %s does not exist: create it (partitions: %d), or set topics.create: true", s.Name, base.Partitions)}}
 	case !exists:
-		err := c.createTopic(base, s)
-		return err == nil, err
+		return c.createTopic(base, s)
 	case have.Partitions < base.Partitions && !create:
 		return false, &PlanError{[]string{fmt.Sprintf("topic %s has %d partitions, %s has %d: add partitions, or set topics.create: true", s.Name, have.Partitions, base.Name, base.Partitions)}}
 	case have.Partitions < base.Partitions:
-		err := c.addPartitions(base, have)
-		return err == nil, err
+		return c.addPartitions(base, have)
 	}
 	return false, nil
 }

@@ -33,7 +33,7 @@ type consumer struct {
 	group   sarama.ConsumerGroup // set by run before any session
 
 	session atomic.Pointer[session] // nil between sessions
-	leaving atomic.Bool             // the last request, to leave the group, is under way
+	joining atomic.Bool             // from the call of Consume until a session begins
 
 	mu     sync.Mutex
 	end    context.CancelFunc // ends the running session, which is then begun anew
@@ -67,19 +67,22 @@ func (c *consumer) run(ctx, abort context.Context) {
 	}
 }
 
-// interrupt hangs up, once ctx has ended, on whatever a member waits for that has no
-// session: the client library cannot be told to stop while it joins. It tries again
-// each second, since the library may begin another request first.
+// interrupt hangs up on a member that waits to join once ctx has ended: the client
+// library cannot be told to stop meanwhile. It tries again each second, since the
+// library may begin another request first. A session and what follows it, up to the
+// request to leave the group, are left alone, unless a broker that hangs makes that
+// last too long.
 func (c *consumer) interrupt(ctx context.Context, ended <-chan struct{}, hangUp func()) {
 	select {
 	case <-ended:
 		return
 	case <-ctx.Done():
 	}
+	stopped := time.Now()
 	again := time.NewTicker(rejoinPause)
 	defer again.Stop()
 	for {
-		if c.session.Load() == nil && !c.leaving.Load() {
+		if c.joining.Load() || c.session.Load() == nil && time.Since(stopped) > kafka.ForwardTimeout {
 			hangUp()
 		}
 		select {
@@ -115,7 +118,6 @@ func (c *consumer) member(ctx context.Context) {
 			sleep(ctx, rejoinPause)
 		}
 	}
-	c.leaving.Store(true)
 	if err := c.group.Close(); err != nil {
 		c.relay.warn("cannot leave the group", c.source.topic, err)
 	}
@@ -128,6 +130,8 @@ func (c *consumer) consume(ctx context.Context) error {
 	c.mu.Lock()
 	c.end = end
 	c.mu.Unlock()
+	c.joining.Store(true)
+	defer c.joining.Store(false)
 	return c.group.Consume(ctx, []string{c.source.topic}, handler{c})
 }
 
@@ -181,6 +185,8 @@ func (c *consumer) retire() {
 	c.gone = true
 	c.mu.Unlock()
 	c.relay.status.forget(c)
+	c.metrics.SetLag(0, 0)
+	c.metrics.SetWindow(0, 0)
 	c.relay.log.Info("retired tier topic was deleted: it is no longer consumed", zap.String(logging.FieldTopic, c.source.topic))
 	c.restart()
 }
@@ -202,6 +208,7 @@ func (h handler) Setup(s sarama.ConsumerGroupSession) error {
 		return err
 	}
 	h.c.session.Store(begun)
+	h.c.joining.Store(false)
 	h.c.relay.status.joined(h.c)
 	h.c.relay.reportReady()
 	return nil
@@ -216,8 +223,9 @@ func (h handler) ConsumeClaim(s sarama.ConsumerGroupSession, claim sarama.Consum
 // Cleanup ends the session after all claims have returned. It is also called after
 // a Setup that failed, when there is none.
 func (h handler) Cleanup(sarama.ConsumerGroupSession) error {
-	if s := h.c.session.Swap(nil); s != nil {
+	if s := h.c.session.Load(); s != nil {
 		s.finish()
+		h.c.session.Store(nil)
 	}
 	return nil
 }

@@ -55,6 +55,11 @@ func TestStopDoesNotWaitForTheGroupToGather(t *testing.T) {
 	var running sync.WaitGroup
 	running.Go(func() { r.Run(ctx, context.Background(), f.cluster) })
 	waitForMembers(t, f.brokers, "retryd-orders", 2)
+	r.status.each(func(c *consumer) {
+		if !c.joining.Load() {
+			t.Error("a member that waits for the others does not count as joining: a stop would not interrupt it")
+		}
+	})
 	cancel()
 	stopped := make(chan struct{})
 	go func() {
@@ -103,15 +108,21 @@ func joinAndFallSilent(t *testing.T, brokers []string, group, topic string) {
 
 func waitForMembers(t *testing.T, brokers []string, group string, members int) {
 	t.Helper()
+	harness.WaitFor(t, time.Minute, "members of the group", func() bool { return countMembers(t, brokers, group) >= members })
+}
+
+func countMembers(t *testing.T, brokers []string, group string) int {
+	t.Helper()
 	admin, err := sarama.NewClusterAdmin(brokers, harness.ClientConfig())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer admin.Close()
-	harness.WaitFor(t, time.Minute, "members of the group", func() bool {
-		groups, err := admin.DescribeConsumerGroups([]string{group})
-		return err == nil && len(groups) == 1 && len(groups[0].Members) >= members
-	})
+	groups, err := admin.DescribeConsumerGroups([]string{group})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(groups[0].Members)
 }
 
 func TestStartIsNotTakenForSettledBecauseSomebodyElseIsInTheGroup(t *testing.T) {
@@ -157,5 +168,28 @@ func TestSharesOfClaimsThatNeverRanAreGivenBack(t *testing.T) {
 	half.Add(int64(f.deps.Window.Bytes)/2 - 1)
 	if half.Full() {
 		t.Error("full below half of the limit, although only two share it")
+	}
+}
+
+func TestMemberThatStopsLeavesItsGroup(t *testing.T) {
+	f := newField(t, nil)
+	harness.CreateTopic(t, f.brokers, "orders", 1, nil)
+	first, _ := f.relay(t, "orders", 0)
+	first.status.each(func(c *consumer) {
+		if c.joining.Load() {
+			t.Error("a member with a session counts as joining: a stop would break it")
+		}
+	})
+	var others []func()
+	for range 2 { // without a partition, so that they stop at once
+		_, stop := f.relay(t, "orders", 0)
+		others = append(others, stop)
+	}
+	for _, stop := range others {
+		stop()
+	}
+	// A member that does not leave stays for the session timeout.
+	if members := countMembers(t, f.brokers, "retryd-orders"); members != 1 {
+		t.Errorf("%d members after all but one have stopped, want 1", members)
 	}
 }

@@ -132,9 +132,7 @@ func (r *Relay) Problem() (text string, fault bool) { return r.status.problem() 
 
 // reportReady tells, where it changed, whether the relay is ready.
 func (r *Relay) reportReady() {
-	ready, changed := r.status.ready()
-	r.metrics.Ready(ready)
-	if changed && ready {
+	if becameReady := r.status.report(r.metrics.Ready); becameReady {
 		r.log.Info("relay is ready")
 	}
 }

@@ -79,14 +79,17 @@ func (s *status) each(f func(*consumer)) {
 	}
 }
 
-// ready reports whether nothing is missing, and whether that is news.
-func (s *status) ready() (ready, changed bool) {
+// report tells set whether nothing is missing, under the lock so that the newest
+// word is the last, and returns whether that has just become true. set must not call
+// back.
+func (s *status) report(set func(ready bool)) (becameReady bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	text, _ := s.missing()
-	ready = text == ""
-	changed, s.wasReady = ready != s.wasReady, ready
-	return ready, changed
+	ready := text == ""
+	set(ready)
+	becameReady, s.wasReady = ready && !s.wasReady, ready
+	return becameReady
 }
 
 func (s *status) problem() (text string, fault bool) {

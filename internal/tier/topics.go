@@ -202,7 +202,7 @@ func (r *Relay) retired() ([]source, error) {
 			continue
 		}
 		names = append(names, name)
-		sources = append(sources, source{topic: name, group: r.config.TierGroup(name), label: r.retiredLabel(step), step: step, retired: true})
+		sources = append(sources, r.retiredSource(name, step))
 	}
 	found, err := r.cluster.Topics(names...)
 	if err != nil {
@@ -218,10 +218,12 @@ func (r *Relay) retired() ([]source, error) {
 	return sources, nil
 }
 
-// retiredLabel is the tier's number, unless a configured tier has that.
-func (r *Relay) retiredLabel(step int) string {
+// retiredSource is labelled by the tier's number, unless a configured tier has that:
+// then it also has that tier's delay.
+func (r *Relay) retiredSource(topic string, step int) source {
+	s := source{topic: topic, group: r.config.TierGroup(topic), label: strconv.Itoa(step), step: step, retired: true}
 	if step <= len(r.schedule.Steps) {
-		return fmt.Sprintf("retired-%d", step)
+		s.label, s.delay = fmt.Sprintf("retired-%d", step), r.schedule.Steps[step-1].Delay
 	}
-	return strconv.Itoa(step)
+	return s
 }

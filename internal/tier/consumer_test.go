@@ -1,0 +1,49 @@
+package tier
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/retryd/retryd/internal/kafka"
+)
+
+func TestStopHangsUpOnlyOnAMemberThatJoins(t *testing.T) {
+	tests := []struct {
+		name             string
+		joining, session bool
+		waited           time.Duration
+		want             int
+	}{
+		{"joining", true, false, 2500 * time.Millisecond, 3}, // at once, and each second
+		{"in a session, which ends by itself", false, true, time.Minute, 0},
+		{"after the session, leaving the group", false, false, kafka.ForwardTimeout, 0},
+		{"still leaving, from a broker that hangs", false, false, kafka.ForwardTimeout + 1500*time.Millisecond, 1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := &consumer{}
+				c.joining.Store(tt.joining)
+				if tt.session {
+					c.session.Store(&session{})
+				}
+				ctx, stop := context.WithCancel(t.Context())
+				ended, done, hungUp := make(chan struct{}), make(chan struct{}), 0
+				go func() {
+					defer close(done)
+					c.interrupt(ctx, ended, func() { hungUp++ })
+				}()
+				time.Sleep(time.Hour) // nothing happens before the stop
+				stop()
+				time.Sleep(tt.waited)
+				close(ended)
+				<-done
+				if hungUp != tt.want {
+					t.Errorf("hung up %d times, want %d", hungUp, tt.want)
+				}
+			})
+		})
+	}
+}
