@@ -98,20 +98,6 @@ func (t Trace) hop(mark byte, topic string, at time.Time, moves int) Trace {
 // Failures counts the failed attempts that the trace still shows.
 func (t Trace) Failures() int { return strings.Count(t.rest, string(markFailed)) }
 
-// Hops returns the trace's hops, oldest first.
-func (t Trace) Hops() []Hop {
-	if t.start == "" {
-		return nil
-	}
-	hops := []Hop{{Topic: t.start, At: time.UnixMilli(t.at).UTC()}}
-	for text := range splitHops(t.rest) {
-		if hop, err := parseHop(text); err == nil {
-			hops = append(hops, hop)
-		}
-	}
-	return hops
-}
-
 // Ends returns the trace with its first and its last hop alone.
 func (t Trace) Ends() Trace {
 	if i := strings.LastIndexAny(t.rest, ">~"); i > 0 {

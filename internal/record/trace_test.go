@@ -255,3 +255,17 @@ func drawTopic(t *rapid.T) string {
 func drawTime(t *rapid.T, label string) time.Time {
 	return time.UnixMilli(rapid.Int64Range(0, noon.Add(maxAhead).UnixMilli()).Draw(t, label)).UTC()
 }
+
+// Hops returns the trace's hops, oldest first.
+func (t Trace) Hops() []Hop {
+	if t.start == "" {
+		return nil
+	}
+	hops := []Hop{{Topic: t.start, At: time.UnixMilli(t.at).UTC()}}
+	for text := range splitHops(t.rest) {
+		if hop, err := parseHop(text); err == nil {
+			hops = append(hops, hop)
+		}
+	}
+	return hops
+}
