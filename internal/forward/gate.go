@@ -23,7 +23,7 @@ const (
 // Whoever enters must hand the Pass back, by Leave or by Cancel, or a probe would
 // be waited for without end. A Gate starts no goroutine.
 type Gate struct {
-	onChange func(paused time.Duration)
+	onChange func(paused time.Duration, cause policy.Class)
 
 	// generation counts openings and closings; it is odd while the gate is closed.
 	// A pass of an earlier generation tells nothing about the present one. It is
@@ -33,7 +33,6 @@ type Gate struct {
 	mu      sync.Mutex
 	pause   time.Duration // the present or last one; 0 if the gate is open
 	until   time.Time     // end of the pause
-	cause   policy.Class  // class of the outcome that closed the gate
 	probing bool          // the probe is under way
 	changed chan struct{} // closed when waiters have to look again
 }
@@ -44,18 +43,10 @@ type Pass struct {
 	probe      bool
 }
 
-// GateState is what a status page shows.
-type GateState struct {
-	Paused  bool
-	Until   time.Time    // end of the pause; with Probing it has passed
-	Probing bool         // one attempt finds out whether the endpoint is back
-	Cause   policy.Class // why it is paused
-}
-
-// NewGate returns an open gate. onChange is told of every pause, and of the opening
-// as 0, in their order; it must not be nil. It is called with the gate locked: it
+// NewGate returns an open gate. onChange is told of every pause and of the class of
+// outcome that caused it, and of the opening as 0, in their order; it must not be nil. It is called with the gate locked: it
 // must return at once, and must not call the gate.
-func NewGate(onChange func(paused time.Duration)) *Gate {
+func NewGate(onChange func(paused time.Duration, cause policy.Class)) *Gate {
 	return &Gate{onChange: onChange, changed: make(chan struct{})}
 }
 
@@ -154,36 +145,24 @@ func (g *Gate) close(cause policy.Class) {
 	g.generation.Store(generation + 1 + generation&1) // the next odd one
 	g.pause = min(max(minPause, 2*g.pause), maxPause)
 	g.until = time.Now().Add(g.pause)
-	g.cause = cause
 	g.probing = false
 	g.wake()
-	g.onChange(g.pause)
+	g.onChange(g.pause, cause)
 }
 
 // open ends the pause.
 func (g *Gate) open() {
 	g.generation.Add(1)
 	g.pause = 0
-	g.cause = policy.ClassNone
 	g.probing = false
 	g.wake()
-	g.onChange(0)
+	g.onChange(0, policy.ClassNone)
 }
 
 // wake lets every waiter look again.
 func (g *Gate) wake() {
 	close(g.changed)
 	g.changed = make(chan struct{})
-}
-
-// State returns what there is to show.
-func (g *Gate) State() GateState {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if !isClosed(g.generation.Load()) {
-		return GateState{}
-	}
-	return GateState{Paused: true, Until: g.until, Probing: g.probing, Cause: g.cause}
 }
 
 func isClosed(generation uint64) bool { return generation&1 == 1 }

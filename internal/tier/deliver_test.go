@@ -29,7 +29,7 @@ func withEndpoint(t *testing.T, r *rig, plan harness.Plan) (*harness.Endpoint, *
 	t.Cleanup(client.Close)
 	pauses := new(atomic.Int64)
 	r.relay.client = client
-	r.relay.gate = forward.NewGate(func(d time.Duration) {
+	r.relay.gate = forward.NewGate(func(d time.Duration, _ policy.Class) {
 		if d > 0 {
 			pauses.Add(1)
 		}

@@ -31,9 +31,9 @@ import (
 	"github.com/retryd/retryd/internal/window"
 )
 
-// Recheck is how often a relay looks at its topics: for a fault that was mended,
+// recheckInterval is how often a relay looks at its topics: for a fault that was mended,
 // for partitions that were added and for topics that were made anew.
-const Recheck = 30 * time.Second
+const recheckInterval = 30 * time.Second
 
 // Deps is what the relays of one process share.
 type Deps struct {
@@ -61,7 +61,7 @@ type Relay struct {
 	limiter  logging.Limiter
 	jobs     chan *job // unbuffered: a record leaves its window only when a worker is free
 
-	// recheck is Recheck, and uniform places the jitter, in [0, 1). Tests shorten the
+	// recheck is recheckInterval, and uniform places the jitter, in [0, 1). Tests shorten the
 	// one and seed the other, before Run.
 	recheck time.Duration
 	uniform func() float64
@@ -84,7 +84,7 @@ func New(c Config, d Deps) (*Relay, error) {
 		return nil, fmt.Errorf("endpoint.%w", err)
 	}
 	r := &Relay{
-		deps: d, config: c, schedule: schedule, client: client, recheck: Recheck, uniform: rand.Float64,
+		deps: d, config: c, schedule: schedule, client: client, recheck: recheckInterval, uniform: rand.Float64,
 		metrics: d.Metrics.Relay(c.Name),
 		log:     d.Log.With(zap.String(logging.FieldRelay, c.Name)),
 		jobs:    make(chan *job),
@@ -94,9 +94,9 @@ func New(c Config, d Deps) (*Relay, error) {
 	return r, nil
 }
 
-// Run consumes from cluster until ctx ends, then lets attempts and forwards in flight finish,
-// commits and leaves the groups. abort gives up on what is in flight: it is not
-// complete, so it is repeated by the next owner. Every error is logged, counted
+// Run consumes from cluster until ctx ends, then lets attempts and forwards in flight
+// finish, commits and leaves the groups. abort gives up on what is in flight: it is
+// not complete, so it is repeated by the next owner. Every error is logged, counted
 // and shown by Problem; none ends a relay.
 func (r *Relay) Run(ctx, abort context.Context, cluster *kafka.Cluster) {
 	r.cluster = cluster
@@ -169,9 +169,6 @@ func (r *Relay) watch(ctx context.Context) {
 func (r *Relay) checkTopics() {
 	var names []string
 	r.status.each(func(c *consumer) { names = append(names, c.source.topic) })
-	if len(names) == 0 {
-		return // no names would ask for every topic
-	}
 	found, err := r.cluster.Topics(names...)
 	if err != nil {
 		r.warn("cannot look at the topics", r.config.Topic, err)
@@ -180,15 +177,19 @@ func (r *Relay) checkTopics() {
 	r.status.each(func(c *consumer) { c.checkTopic(found) })
 }
 
-// paused reports the gate's state: for how long the endpoint is left alone, 0 when
-// delivery goes on.
-func (r *Relay) paused(d time.Duration) {
+// paused reports the gate's state: for how long the endpoint is left alone and why,
+// 0 when delivery goes on.
+func (r *Relay) paused(d time.Duration, cause policy.Class) {
 	r.metrics.EndpointPaused(d > 0)
-	if d > 0 {
-		r.log.Warn("delivery pauses and no attempt is spent: the endpoint refuses every record, see the attempt above", zap.Duration("pause", d))
-		return
+	pause := zap.Duration("pause", d)
+	switch {
+	case d == 0:
+		r.log.Info("delivery goes on after the pause")
+	case cause == policy.ClassThrottled:
+		r.log.Warn("delivery pauses and no attempt is spent: the endpoint asks for fewer requests (429)", pause)
+	default:
+		r.log.Warn("delivery pauses and no attempt is spent: an attempt of class endpoint says that the endpoint or its configuration is wrong, not the record", pause)
 	}
-	r.log.Info("endpoint takes records again, delivery goes on")
 }
 
 // warn logs a failure that may repeat, at most once in a while per topic.
