@@ -47,7 +47,7 @@ func (r *Relay) handle(ctx context.Context, j *job, pass forward.Pass) {
 
 // attempt posts the record once and acts on the decision.
 func (r *Relay) attempt(ctx context.Context, j *job, pass forward.Pass, start time.Time) {
-	consumer := j.claim.session.consumer
+	consumer := j.claim.consumer
 	late := lateness(j, start)
 	if !j.state.NotBefore.IsZero() {
 		consumer.metrics.Late(late)

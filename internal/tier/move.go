@@ -41,14 +41,14 @@ func (r *Relay) sent(j *job, offset int64, err error) {
 	m := j.move
 	switch {
 	case err == nil:
-		j.claim.session.consumer.moved(j, offset)
+		j.claim.consumer.moved(j, offset)
 		j.claim.complete(j)
 	case errors.Is(err, kafka.ErrTooLarge) && !(m.to.dlt && m.trimmed):
 		r.metrics.ProduceError(m.label())
 		r.deadLetterOversize(j)
 	default: // it may have been written; written again it is a repeat, never lost
 		r.metrics.ProduceError(m.label())
-		r.warn("writing a record, it is held until that succeeds", m.to.topic, fmt.Errorf("%s/%d offset %d: %w", j.record.Topic, j.record.Partition, j.record.Offset, err))
+		r.warn("cannot write a record, it is held until that succeeds", m.to.topic, fmt.Errorf("%s/%d offset %d: %w", j.record.Topic, j.record.Partition, j.record.Offset, err))
 		j.claim.giveBack(j, time.Now().Add(resendPause))
 	}
 }
@@ -56,8 +56,7 @@ func (r *Relay) sent(j *job, offset int64, err error) {
 // deadLetterOversize sends a record that does not fit its next topic to the
 // dead-letter topic, without the diagnostics that can be spared.
 func (r *Relay) deadLetterOversize(j *job) {
-	m := *j.move
-	now := time.Now()
+	m, now := j.move, time.Now()
 	if !m.to.dlt {
 		dlt := r.routes.Load().dlt
 		m.state.Trace = j.state.Trace.Fail(dlt.topic, now)
@@ -65,7 +64,6 @@ func (r *Relay) deadLetterOversize(j *job) {
 		m.state.NotBefore = m.decision.NotBefore
 	}
 	m.trimmed = true
-	j.move = &m
 	r.send(j)
 }
 
@@ -112,7 +110,7 @@ func (c codec) message(j *job) *sarama.ProducerMessage {
 }
 
 func (c codec) headers(j *job, state record.State) []record.Header {
-	main := j.claim.session.consumer.source.main()
+	main := j.claim.consumer.source.main()
 	m := j.move
 	if !m.to.dlt {
 		return record.AppendHeaders(nil, &j.record, &state, main)

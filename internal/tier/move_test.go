@@ -26,7 +26,7 @@ func moving(c *claim, r record.Record, m *move) *job {
 
 func TestMessageKeepsTheRecord(t *testing.T) {
 	at := time.UnixMilli(1767323045123)
-	c := &claim{session: &session{consumer: &consumer{source: source{topic: "orders"}}}}
+	c := &claim{consumer: &consumer{source: source{topic: "orders"}}}
 	foreign := []record.Header{{Key: []byte("a"), Value: []byte{0xff}}, {Key: []byte("a")}, {Key: []byte{}, Value: []byte{}}}
 	tests := []struct {
 		name       string
@@ -68,7 +68,7 @@ func TestMessageKeepsTheRecord(t *testing.T) {
 }
 
 func TestTrimmedDeadLetterSaysWhyButNotHow(t *testing.T) {
-	c := &claim{session: &session{consumer: &consumer{source: source{topic: "orders"}}}}
+	c := &claim{consumer: &consumer{source: source{topic: "orders"}}}
 	m := &move{
 		to: &target{partitions: 1, dlt: true}, outcome: policy.Outcome{Response: []byte(strings.Repeat("x", 500))}, trimmed: true,
 		decision: policy.Decision{Action: policy.ActionDeadLetter, Reason: policy.ReasonOversize},

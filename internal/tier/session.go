@@ -152,7 +152,7 @@ func (s *session) finish() {
 		if err == nil || errors.Is(err, kafka.ErrFenced) || time.Now().After(deadline) || s.consumer.abort.Err() != nil {
 			if err != nil {
 				s.consumer.relay.log.Warn("last commit of the session is missing: what was completed since the one before is delivered again",
-					zap.String(logging.FieldTopic, s.consumer.source.topic), zap.Error(err))
+					zap.String(logging.FieldTopic, s.consumer.source.topic), zap.String(logging.FieldError, kafka.Explain(err)))
 			}
 			break
 		}

@@ -61,19 +61,16 @@ type target struct {
 // prepare brings the topics into being, resolves where main starts and finds what to
 // consume. It tries until that stands, or until ctx ends: then it returns false.
 func (r *Relay) prepare(ctx context.Context) ([]source, bool) {
-	for {
+	for ctx.Err() == nil {
 		sources, err := r.tryPrepare()
 		if err == nil {
 			r.status.clear()
 			return sources, true
 		}
 		r.fault(err)
-		select {
-		case <-ctx.Done():
-			return nil, false
-		case <-time.After(r.patience(err)):
-		}
+		sleep(ctx, r.patience(err))
 	}
+	return nil, false
 }
 
 func (r *Relay) tryPrepare() ([]source, error) {
