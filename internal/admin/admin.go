@@ -1,7 +1,9 @@
-// Package admin is the HTTP listener for operators: health, readiness and metrics.
+// Package admin is the HTTP listener for operators, and the client of the commands
+// that ask it: health, readiness, metrics and the state of the relays.
 //
 // It knows neither Kafka nor relays: what it tells is handed in as functions. It
-// has no user, so it changes nothing and shows no record.
+// has no user, so it changes nothing and shows no record; what is more than health
+// and numbers it tells this host alone.
 package admin
 
 import (
@@ -16,6 +18,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 	"golang.org/x/net/netutil"
+
+	"github.com/retryd/retryd/internal/status"
 )
 
 // A request is a few lines and an answer at most some megabytes, so a client that
@@ -39,16 +43,20 @@ type Server struct {
 	log  *zap.Logger
 }
 
-// New returns a server that is not listening yet. ready says whether this process
-// is ready, and what is missing; a process can be ready while one of its relays has
-// a problem of its own. It is called for each request, concurrently, and must not
-// block.
-func New(c Config, g prometheus.Gatherer, ready func() (bool, []Problem), log *zap.Logger) *Server {
+// Source is what the process says of itself. Both are called for each request,
+// concurrently, and must not block.
+type Source struct {
+	Status  func() status.Process
+	Stalled func() string // what makes no progress any more, for a person; "" if all does
+}
+
+// New returns a server that is not listening yet.
+func New(c Config, g prometheus.Gatherer, s Source, log *zap.Logger) *Server {
 	return &Server{
 		addr: c.Listen,
 		log:  log,
 		http: &http.Server{
-			Handler:           handler(g, ready, log),
+			Handler:           handler(c, g, s, log),
 			ReadHeaderTimeout: readHeaderTimeout,
 			ReadTimeout:       readTimeout,
 			WriteTimeout:      writeTimeout,

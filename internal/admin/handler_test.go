@@ -3,15 +3,20 @@ package admin
 import (
 	"errors"
 	"io"
+	"math"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/retryd/retryd/internal/status"
 )
 
 type reply struct {
@@ -36,7 +41,7 @@ func do(t *testing.T, req *http.Request) reply {
 	return reply{res.StatusCode, res.Header, string(body)}
 }
 
-func ask(t *testing.T, s *Server, method, path string) reply {
+func request(t *testing.T, s *Server, method, path string) reply {
 	t.Helper()
 	req, err := http.NewRequest(method, "http://"+s.Addr()+path, nil)
 	if err != nil {
@@ -50,7 +55,7 @@ func TestAnswers(t *testing.T) {
 	up := prometheus.NewGauge(prometheus.GaugeOpts{Name: "up", Help: "Always 1."})
 	up.Set(1)
 	reg.MustRegister(up)
-	s := New(Config{Listen: "127.0.0.1:0"}, reg, ready, zap.NewNop())
+	s := New(Config{Listen: "127.0.0.1:0"}, reg, fine(), zap.NewNop())
 	if err := s.Listen(); err != nil {
 		t.Fatal(err)
 	}
@@ -70,14 +75,16 @@ func TestAnswers(t *testing.T) {
 		{"POST", "/healthz", 405, "Method Not Allowed\n"},
 		{"DELETE", "/readyz", 405, "Method Not Allowed\n"},
 		{"POST", "/metrics", 405, "Method Not Allowed\n"},
+		{"POST", "/api/v1/relays", 405, "Method Not Allowed\n"},
 		{"GET", "/", 404, "404 page not found\n"},
 		{"GET", "/healthz/", 404, "404 page not found\n"},
 		{"GET", "/metrics/x", 404, "404 page not found\n"},
+		{"GET", "/api/v1/", 404, "404 page not found\n"},
 		{"GET", "/debug/pprof/", 404, "404 page not found\n"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.method+" "+tt.path, func(t *testing.T) {
-			got := ask(t, s, tt.method, tt.path)
+			got := request(t, s, tt.method, tt.path)
 			if got.status != tt.status || got.body != tt.body {
 				t.Errorf("got %d %q, want %d %q", got.status, got.body, tt.status, tt.body)
 			}
@@ -91,40 +98,111 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-func TestReadyTellsOfARelayWithAFault(t *testing.T) {
-	problems := []Problem{{"invoices", "main topic invoices does not exist"}}
-	s := New(Config{Listen: "127.0.0.1:0"}, prometheus.NewRegistry(), func() (bool, []Problem) { return true, problems }, zap.NewNop())
+// started runs a server that tells s, until the test ends.
+func started(t *testing.T, source Source) *Server {
+	t.Helper()
+	s := New(Config{Listen: "127.0.0.1:0"}, prometheus.NewRegistry(), source, zap.NewNop())
 	if err := s.Listen(); err != nil {
 		t.Fatal(err)
 	}
-	defer serve(t, s)()
-	got := ask(t, s, "GET", "/readyz")
-	want := reply{200, got.header, "ok\nrelay invoices: main topic invoices does not exist\n"}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(reply{})); diff != "" {
-		t.Error(diff)
+	t.Cleanup(serve(t, s))
+	return s
+}
+
+func TestReadinessIsThatOfTheProcess(t *testing.T) {
+	fault := status.Relay{Name: "invoices", Fault: true, Problems: []status.Problem{
+		{Text: "main topic invoices does not exist", Blocking: true},
+		{Text: "read\nsecond line\x1b[2J"},
+	}}
+	tests := []struct {
+		name    string
+		process status.Process
+		status  int
+		body    string
+	}{
+		{"ready", status.Process{Ready: true}, 200, "ok\n"},
+		{"a relay has a fault", status.Process{Ready: true, Relays: []status.Relay{fault}}, 200,
+			"ok\nrelay invoices: main topic invoices does not exist\nrelay invoices: read second line [2J\n"},
+		{"not ready", status.Process{
+			Problems: []status.Problem{{Text: "no broker of 127.0.0.1:9092 answers", Blocking: true}}, Relays: []status.Relay{fault},
+		}, 503, "not ready\nno broker of 127.0.0.1:9092 answers\n" +
+			"relay invoices: main topic invoices does not exist\nrelay invoices: read second line [2J\n"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := started(t, tells(tt.process))
+			got := request(t, s, "GET", "/readyz")
+			if got.status != tt.status || got.body != tt.body {
+				t.Errorf("got %d %q, want %d %q", got.status, got.body, tt.status, tt.body)
+			}
+			if got := request(t, s, "GET", "/healthz").status; got != 200 {
+				t.Errorf("/healthz: %d, want 200 whatever the readiness", got)
+			}
+		})
 	}
 }
 
-func TestNotReadyTellsOneLinePerProblem(t *testing.T) {
-	problems := []Problem{
-		{"library.loan.overdue", "topic library.loan.overdue.DLT is missing"},
-		{"invoices", "read\nsecond line\x1b[2J"},
-		{"", "no broker of 127.0.0.1:9092 answers"},
+func TestStalledProcessIsUnhealthy(t *testing.T) {
+	source := fine()
+	source.Stalled = func() string { return "partition 3 of orders:\nno progress for 2m" }
+	got := request(t, started(t, source), "GET", "/healthz")
+	if want := "partition 3 of orders: no progress for 2m\n"; got.status != 503 || got.body != want {
+		t.Errorf("got %d %q, want 503 %q", got.status, got.body, want)
 	}
-	s := New(Config{Listen: "127.0.0.1:0"}, prometheus.NewRegistry(), func() (bool, []Problem) { return false, problems }, zap.NewNop())
+}
+
+func TestRelaysAreToldAsJSON(t *testing.T) {
+	at := time.Date(2026, 11, 5, 12, 0, 0, 0, time.UTC)
+	s := started(t, tells(status.Assemble("1.2.3", at, at.Add(time.Second), nil, nil)))
+	got := request(t, s, "GET", "/api/v1/relays")
+	want := `{
+  "version": "1.2.3",
+  "time": "2026-11-05T12:00:01Z",
+  "since": "2026-11-05T12:00:00Z",
+  "ready": false,
+  "problems": [],
+  "relays": []
+}
+`
+	if got.status != 200 || got.body != want {
+		t.Errorf("%d\n%s", got.status, cmp.Diff(want, got.body))
+	}
+	if ct := got.header.Get("Content-Type"); ct != "application/json" {
+		t.Errorf("Content-Type: %s", ct)
+	}
+	head := request(t, s, "HEAD", "/api/v1/relays")
+	if length := head.header.Get("Content-Length"); head.status != 200 || head.body != "" || length != strconv.Itoa(len(want)) {
+		t.Errorf("HEAD: %d, length %s, body %q", head.status, length, head.body)
+	}
+}
+
+func TestStateWithoutJSONIsLoggedAndNotShown(t *testing.T) {
+	core, logs := observer.New(zapcore.ErrorLevel)
+	p := status.Process{Relays: []status.Relay{{Tiers: []status.Tier{{DelaySeconds: math.NaN()}}}}}
+	s := New(Config{Listen: "127.0.0.1:0"}, prometheus.NewRegistry(), tells(p), zap.New(core))
 	if err := s.Listen(); err != nil {
 		t.Fatal(err)
 	}
 	defer serve(t, s)()
-	got := ask(t, s, "GET", "/readyz")
-	want := reply{503, got.header, "relay library.loan.overdue: topic library.loan.overdue.DLT is missing\n" +
-		"relay invoices: read second line [2J\n" +
-		"no broker of 127.0.0.1:9092 answers\n"}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(reply{})); diff != "" {
-		t.Error(diff)
+	got := request(t, s, "GET", "/api/v1/relays")
+	if want := "the state of the relays cannot be shown; the log says why\n"; got.status != 500 || got.body != want {
+		t.Errorf("got %d %q", got.status, got.body)
 	}
-	if got := ask(t, s, "GET", "/healthz").status; got != 200 {
-		t.Errorf("a process that is not ready is unhealthy: %d", got)
+	if logs.FilterMessage("state of the relays has no JSON").Len() != 1 {
+		t.Errorf("logged %v", logs.All())
+	}
+}
+
+func TestEveryAnswerIsFreshAndOfItsType(t *testing.T) {
+	s := started(t, fine())
+	for _, path := range []string{"/healthz", "/readyz", "/metrics", "/api/v1/relays", "/none"} {
+		h := request(t, s, "GET", path).header
+		if h.Get("Cache-Control") != "no-store" || h.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%s: %v", path, h)
+		}
+		if got := h.Get("Access-Control-Allow-Origin"); got != "" {
+			t.Errorf("%s may be read by pages of %s", path, got)
+		}
 	}
 }
 
@@ -140,12 +218,12 @@ func TestBrokenCollectorIsLoggedAndHidesNothingElse(t *testing.T) {
 	core, logs := observer.New(zapcore.WarnLevel)
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(broken{}, prometheus.NewGauge(prometheus.GaugeOpts{Name: "up", Help: "Always 0."}))
-	s := New(Config{Listen: "127.0.0.1:0"}, reg, ready, zap.New(core))
+	s := New(Config{Listen: "127.0.0.1:0"}, reg, fine(), zap.New(core))
 	if err := s.Listen(); err != nil {
 		t.Fatal(err)
 	}
 	defer serve(t, s)()
-	if got := ask(t, s, "GET", "/metrics"); got.status != 200 || !strings.Contains(got.body, "up 0\n") || strings.Contains(got.body, "lost") {
+	if got := request(t, s, "GET", "/metrics"); got.status != 200 || !strings.Contains(got.body, "up 0\n") || strings.Contains(got.body, "lost") {
 		t.Errorf("got %d %q", got.status, got.body)
 	}
 	if logs.FilterMessage("admin listener").Len() != 1 {
@@ -155,7 +233,8 @@ func TestBrokenCollectorIsLoggedAndHidesNothingElse(t *testing.T) {
 
 func TestPanicIsLoggedAndNotShown(t *testing.T) {
 	core, logs := observer.New(zapcore.WarnLevel)
-	s := New(Config{Listen: "127.0.0.1:0"}, prometheus.NewRegistry(), func() (bool, []Problem) { panic("bug") }, zap.New(core))
+	source := Source{Status: func() status.Process { panic("bug") }, Stalled: fine().Stalled}
+	s := New(Config{Listen: "127.0.0.1:0"}, prometheus.NewRegistry(), source, zap.New(core))
 	if err := s.Listen(); err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +245,7 @@ func TestPanicIsLoggedAndNotShown(t *testing.T) {
 		res.Body.Close()
 		t.Errorf("got %s", res.Status)
 	}
-	if got := ask(t, s, "GET", "/healthz").status; got != 200 {
+	if got := request(t, s, "GET", "/healthz").status; got != 200 {
 		t.Errorf("the listener did not survive: %d", got)
 	}
 	if logs.FilterMessage("admin listener").Len() != 1 {

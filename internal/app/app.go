@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,13 +21,14 @@ import (
 	"github.com/retryd/retryd/internal/kafka"
 	"github.com/retryd/retryd/internal/logging"
 	"github.com/retryd/retryd/internal/metrics"
+	"github.com/retryd/retryd/internal/status"
 	"github.com/retryd/retryd/internal/tier"
 	"github.com/retryd/retryd/internal/window"
 )
 
-// reconnectPause is how long to wait before a cluster that did not answer is tried
-// again.
-const reconnectPause = 2 * time.Second
+// startsAtATime bounds how many relays and group members begin at a time: each asks
+// the brokers a dozen questions, and joins a group that is balanced anew.
+const startsAtATime = 4
 
 // Options is what the surroundings give a daemon.
 type Options struct {
@@ -36,6 +36,11 @@ type Options struct {
 	Log      io.Writer         // where log lines go
 	Terminal bool              // a person reads Log
 	Listens  func(addr string) // told the address of the admin listener; may be nil
+
+	// Notify passes assignments of sd_notify(3) on to a service manager; nil: there is
+	// none. One goroutine calls it. Its error is logged once.
+	Notify   func(state string) error
+	Watchdog time.Duration // the service manager's timeout; 0: it has none
 }
 
 // Run runs all relays until ctx ends, then drains: it takes no more records, lets
@@ -43,7 +48,8 @@ type Options struct {
 // cfg.StopTimeout. A clean stop returns nil. An error says what could not be set
 // up, or what did not end in time.
 //
-// A cluster that cannot be reached is no error: it is waited for.
+// A cluster that cannot be reached is no error: it is waited for. Nor is a log that
+// cannot be written, or a service manager that cannot be told.
 func Run(ctx context.Context, cfg *config.Config, o Options) error {
 	d, err := build(cfg, o)
 	if err != nil {
@@ -55,11 +61,14 @@ func Run(ctx context.Context, cfg *config.Config, o Options) error {
 // daemon is everything that was built.
 type daemon struct {
 	config  *config.Config
+	options Options
+	since   time.Time // start of the process
 	deps    tier.Deps
 	log     *zap.Logger
 	server  *admin.Server
-	listens func(string)
 	relays  []*tier.Relay
+	trouble trouble
+	monitor monitor
 
 	cluster   *kafka.Cluster // set by connect
 	connected atomic.Bool
@@ -69,18 +78,53 @@ func build(cfg *config.Config, o Options) (*daemon, error) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	series := metrics.New(registry, o.Version)
-	log, err := logging.New(cfg.Log, o.Log, o.Terminal, series.LogLineDropped)
+	d := &daemon{config: cfg, options: o, since: time.Now()}
+	out := &logWriter{to: o.Log, failed: series.LogWriteError, trouble: &d.trouble}
+	log, err := logging.New(cfg.Log, out, o.Terminal, series.LogLineDropped)
 	if err != nil {
 		return nil, err
 	}
-	d := &daemon{config: cfg, log: log, listens: o.Listens, deps: tier.Deps{
+	d.log = log
+	d.deps = tier.Deps{
 		Kafka: cfg.Kafka, Topics: cfg.Topics, Window: cfg.Window,
 		Producers: kafka.NewProducers(cfg.Kafka),
 		Budget:    window.NewBudget(int64(cfg.Window.Bytes)),
 		Metrics:   series, Log: log, Version: o.Version,
-	}}
+		Limiter: &logging.Limiter{},
+		Starts:  make(chan struct{}, startsAtATime),
+		Groups:  countGroups(cfg.Relays),
+	}
+	if err := d.makeRelays(); err != nil {
+		return nil, err
+	}
+	d.monitor = monitor{
+		measure:   func(now time.Time) error { return tier.Measure(d.cluster, d.relays, now) },
+		reachable: series.KafkaReachable,
+		trouble:   &d.trouble, limiter: d.deps.Limiter, log: log,
+	}
+	d.server = admin.New(cfg.Admin, registry, admin.Source{Status: d.status, Stalled: d.stalled}, log)
+	if err := d.server.Listen(); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// countGroups counts the consumer groups of the process: one for each main topic
+// and tier.
+func countGroups(relays []tier.Config) int {
+	groups := 0
+	for _, c := range relays {
+		if c.Consume {
+			groups++
+		}
+		groups += len(c.TierTopics())
+	}
+	return groups
+}
+
+func (d *daemon) makeRelays() error {
 	var errs []error
-	for i, c := range cfg.Relays {
+	for i, c := range d.config.Relays {
 		r, err := tier.New(c, d.deps)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("relays[%d].%w", i, err))
@@ -88,136 +132,33 @@ func build(cfg *config.Config, o Options) (*daemon, error) {
 		}
 		d.relays = append(d.relays, r)
 	}
-	if err := errors.Join(errs...); err != nil {
-		return nil, err
-	}
-	d.server = admin.New(cfg.Admin, registry, d.ready, log)
-	if err := d.server.Listen(); err != nil {
-		return nil, err
-	}
-	return d, nil
+	return errors.Join(errs...)
 }
 
-func (d *daemon) run(ctx context.Context) (err error) {
-	d.log.Info("retryd starts", zap.String("version", d.deps.Version), zap.Int("relays", len(d.relays)))
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	stopServer := d.serve(stop)
-	defer func() { err = errors.Join(err, stopServer()) }()
-	if !d.connect(ctx) {
-		return nil
+// status is what the process says of itself, everywhere.
+func (d *daemon) status() status.Process {
+	now := time.Now()
+	relays := make([]status.Relay, len(d.relays))
+	for i, r := range d.relays {
+		relays[i] = r.Status(now)
+		if !d.connected.Load() {
+			relays[i].Problems = nil // nobody has looked yet, for the reason that the process has
+		}
 	}
-	defer func() { err = errors.Join(err, d.cluster.Close()) }()
-
-	abort, giveUp := context.WithCancel(context.WithoutCancel(ctx))
-	defer giveUp()
-	done := make(chan struct{})
-	go func() { // waited for below, at most for the stop timeout
-		defer close(done)
-		d.relay(ctx, abort)
-		d.deps.Producers.Close()
-	}()
-	select {
-	case <-done:
-	case <-ctx.Done():
-		return d.drain(done, giveUp)
-	}
-	return nil
+	return status.Assemble(d.options.Version, d.since, now, d.trouble.list(), relays)
 }
 
-// serve starts the admin listener, which answers from now on until the returned
-// function is called. If it breaks before, broken is called: a daemon that nobody
-// can look at ends, cleanly and with an error.
-func (d *daemon) serve(broken func()) (stop func() error) {
-	if d.listens != nil {
-		d.listens(d.server.Addr())
+// stalled says what stands still, or "".
+func (d *daemon) stalled() string {
+	now := time.Now()
+	var all []string
+	if what := d.monitor.stalled(now); what != "" {
+		all = append(all, what)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	result := make(chan error, 1)
-	go func() {
-		err := d.server.Run(ctx)
-		if err != nil {
-			broken()
-		}
-		result <- err
-	}()
-	return func() error {
-		cancel()
-		return <-result
-	}
-}
-
-// connect waits for the cluster; it returns false if ctx ends first.
-func (d *daemon) connect(ctx context.Context) bool {
-	var limiter logging.Limiter
-	for waited := false; ; waited = true {
-		cluster, err := kafka.Connect(ctx, d.config.Kafka)
-		if err == nil {
-			if waited {
-				d.log.Info("Kafka answers")
-			}
-			d.cluster = cluster
-			d.connected.Store(true)
-			return true
-		}
-		if n, ok := limiter.Allow("cluster", "", time.Now()); ok {
-			d.log.Warn("waiting for Kafka", zap.String(logging.FieldError, kafka.Explain(err)), logging.Suppressed(n))
-		}
-		select {
-		case <-ctx.Done():
-			return false
-		case <-time.After(reconnectPause):
-		}
-	}
-}
-
-// relay runs all relays until ctx ends.
-func (d *daemon) relay(ctx, abort context.Context) {
-	var running sync.WaitGroup
 	for _, r := range d.relays {
-		running.Go(func() { r.Run(ctx, abort, d.cluster) })
-	}
-	running.Wait()
-}
-
-// drain waits for the relays to end. Past the stop timeout what is in flight is
-// given up: it is not complete, so it is delivered again by the next owner.
-func (d *daemon) drain(done <-chan struct{}, giveUp func()) error {
-	d.log.Info("retryd stops: it takes no more records and lets attempts in flight finish", zap.Duration("within", d.config.StopTimeout))
-	patience := time.NewTimer(d.config.StopTimeout)
-	defer patience.Stop()
-	select {
-	case <-done:
-		d.log.Info("retryd stopped")
-		return nil
-	case <-patience.C:
-	}
-	giveUp()
-	select {
-	case <-done:
-	case <-time.After(time.Second):
-	}
-	return fmt.Errorf("stop took longer than stop_timeout (%s): what was in flight is delivered again", d.config.StopTimeout)
-}
-
-// ready reports whether every relay without a fault of its own has joined its
-// groups, and lists what is missing. A fault (a topic, a start) makes its own relay
-// unready, not the others; if no relay is left, nothing is ready.
-func (d *daemon) ready() (bool, []admin.Problem) {
-	if !d.connected.Load() {
-		return false, []admin.Problem{{Text: fmt.Sprintf("waiting for Kafka at %s", strings.Join(d.config.Kafka.Brokers, ", "))}}
-	}
-	var problems []admin.Problem
-	ready, sound := true, 0
-	for _, r := range d.relays {
-		text, fault := r.Problem()
-		if text != "" {
-			problems = append(problems, admin.Problem{Relay: r.Name(), Text: text})
-		}
-		if !fault {
-			sound++
-			ready = ready && text == ""
+		if what := r.Stalled(now); what != "" {
+			all = append(all, "relay "+r.Name()+": "+what)
 		}
 	}
-	return ready && sound > 0, problems
+	return strings.Join(all, "; ")
 }

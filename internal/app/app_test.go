@@ -55,12 +55,17 @@ type running struct {
 
 func start(t *testing.T, cfg *config.Config) *running {
 	t.Helper()
+	log := &lockedBuffer{}
+	return startWith(t, cfg, Options{Log: log}, log)
+}
+
+func startWith(t *testing.T, cfg *config.Config, o Options, log *lockedBuffer) *running {
+	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
-	r := &running{t: t, stop: stop, ended: make(chan error, 1), log: &lockedBuffer{}}
+	r := &running{t: t, stop: stop, ended: make(chan error, 1), log: log}
 	listens := make(chan string, 1)
-	go func() {
-		r.ended <- Run(ctx, cfg, Options{Version: "test", Log: r.log, Listens: func(addr string) { listens <- addr }})
-	}()
+	o.Version, o.Listens = "test", func(addr string) { listens <- addr }
+	go func() { r.ended <- Run(ctx, cfg, o) }()
 	select {
 	case r.addr = <-listens:
 	case err := <-r.ended:
@@ -189,7 +194,7 @@ func TestRunWaitsForKafka(t *testing.T) {
 	}
 	daemon := start(t, settings([]string{addr}, "http://127.0.0.1:1/"))
 	code, text := daemon.get("/readyz")
-	if want := "waiting for Kafka at " + addr + "\n"; code != http.StatusServiceUnavailable || text != want {
+	if want := "not ready\nwaiting for Kafka at " + addr + "\n"; code != http.StatusServiceUnavailable || text != want {
 		t.Errorf("/readyz answers %d %q, want 503 %q", code, text, want)
 	}
 	if code, _ := daemon.get("/healthz"); code != http.StatusOK {
@@ -203,7 +208,7 @@ func TestRunWaitsForKafka(t *testing.T) {
 func TestNothingIsReadyWhenTheOnlyRelayIsAtFault(t *testing.T) {
 	brokers := startBroker(t) // without the main topic
 	daemon := start(t, settings(brokers, "http://127.0.0.1:1/"))
-	want := "relay orders: main topic orders does not exist: create it, or correct the relay's topic; retryd never creates a main topic\n"
+	want := "not ready\nrelay orders: main topic orders does not exist: create it, or correct the relay's topic; retryd never creates a main topic\n"
 	var code int
 	var text string
 	harness.WaitFor(t, time.Minute, "the fault in /readyz", func() bool {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/IBM/sarama"
@@ -26,10 +25,6 @@ func (c *Cluster) addPartitions(base, t Topic) (done bool, err error) {
 }
 
 func (c *Cluster) createTopic(base Topic, s TopicSpec) (done bool, err error) {
-	config, err := c.topicConfigs(base.Name)
-	if err != nil {
-		return false, err
-	}
 	entry := func(v string) *string { return &v }
 	detail := &sarama.TopicDetail{
 		NumPartitions:     base.Partitions,
@@ -39,10 +34,10 @@ func (c *Cluster) createTopic(base Topic, s TopicSpec) (done bool, err error) {
 			"message.timestamp.type": entry("CreateTime"),
 			"retention.ms":           entry(retentionMillis(s.Retention)),
 			"retention.bytes":        entry("-1"),
-			"max.message.bytes":      entry(strconv.Itoa(roomFor(messageBytes(config[base.Name])))),
+			"max.message.bytes":      entry(strconv.Itoa(roomFor(base.MaxMessageBytes))),
 		},
 	}
-	if isr := config[base.Name]["min.insync.replicas"]; isr != "" {
+	if isr := base.config["min.insync.replicas"]; isr != "" {
 		detail.ConfigEntries["min.insync.replicas"] = entry(isr)
 	}
 	err = c.admin.CreateTopic(s.Name, detail, false)
@@ -53,24 +48,6 @@ func (c *Cluster) createTopic(base Topic, s TopicSpec) (done bool, err error) {
 		return false, fmt.Errorf("create topic %s: %w", s.Name, err)
 	}
 	return err == nil, c.await(s.Name, base.Partitions)
-}
-
-// refused tells a cluster's no, which takes a person, from what passes.
-func refused(err error) bool {
-	for _, no := range []sarama.KError{
-		sarama.ErrTopicAuthorizationFailed, sarama.ErrClusterAuthorizationFailed,
-		sarama.ErrPolicyViolation, sarama.ErrInvalidConfig, sarama.ErrInvalidTopic,
-	} {
-		if errors.Is(err, no) {
-			return true
-		}
-	}
-	return false
-}
-
-// hidden says that a topic may not be looked at.
-func hidden(topic string, err error) error {
-	return &PlanError{[]string{fmt.Sprintf("topic %s may not be looked at (%v): grant Describe and DescribeConfigs on it", topic, err)}}
 }
 
 const (
@@ -92,32 +69,6 @@ func (c *Cluster) await(topic string, partitions int32) error {
 			return errors.Join(fmt.Errorf("topic %s was created with %d partitions, but they are not visible yet", topic, partitions), err)
 		}
 	}
-}
-
-func (c *Cluster) topicConfigs(names ...string) (map[string]map[string]string, error) {
-	resources := make([]*sarama.ConfigResource, 0, len(names))
-	for _, n := range names {
-		resources = append(resources, &sarama.ConfigResource{Type: sarama.TopicResource, Name: n})
-	}
-	results, err := c.admin.DescribeConfigs(resources, sarama.DescribeConfigsOptions{})
-	if err != nil {
-		_ = c.client.RefreshMetadata() // a broker that went away is not asked again
-		return nil, fmt.Errorf("describe the configuration of topics %s: %w", strings.Join(names, ", "), err)
-	}
-	configs := make(map[string]map[string]string, len(results))
-	for _, r := range results {
-		if refused(r.ErrorCode) {
-			return nil, hidden(r.Name, r.ErrorCode)
-		}
-		if r.ErrorCode != sarama.ErrNoError {
-			return nil, fmt.Errorf("describe the configuration of topic %s: %w", r.Name, r.ErrorCode)
-		}
-		configs[r.Name] = make(map[string]string, len(r.Configs))
-		for _, e := range r.Configs {
-			configs[r.Name][e.Name] = e.Value
-		}
-	}
-	return configs, nil
 }
 
 // defaultMessageBytes is Kafka's max.message.bytes, for a cluster that names none.

@@ -11,7 +11,8 @@ import (
 const leastDeadLetterRetention = 7 * 24 * time.Hour
 
 // judge holds one existing topic against its spec: what breaks a promise is a
-// problem, what only weakens one a warning. Both name topic, value and fix.
+// problem, what only weakens one a warning. Both name topic, value and fix. That it
+// has fewer partitions than main is neither: they can be added.
 func judge(main, t Topic, s TopicSpec) (problems, warnings []string) {
 	bad := func(format string, args ...any) {
 		problems = append(problems, fmt.Sprintf("topic %s: ", t.Name)+fmt.Sprintf(format, args...))
@@ -28,7 +29,7 @@ func judge(main, t Topic, s TopicSpec) (problems, warnings []string) {
 	if v := t.config["retention.bytes"]; v != "" && v != "-1" {
 		bad("retention.bytes is %s, which deletes records by size: set retention.bytes=-1", v)
 	}
-	if t.Partitions != main.Partitions {
+	if t.Partitions > main.Partitions {
 		bad("it has %d partitions, %s has %d: a record keeps its partition number, so make the topic anew with %d partitions", t.Partitions, main.Name, main.Partitions, main.Partitions)
 	}
 	judgeRetention(t, s, bad, warn)

@@ -34,8 +34,7 @@ func TestJudgeNamesTopicValueAndFix(t *testing.T) {
 			problems: []string{"topic t: message.timestamp.type is LogAppendTime, which overwrites the time of the decision: set message.timestamp.type=CreateTime"}},
 		{name: "bounded in bytes", spec: tier, config: map[string]string{"retention.bytes": "1073741824"},
 			problems: []string{"topic t: retention.bytes is 1073741824, which deletes records by size: set retention.bytes=-1"}},
-		{name: "fewer partitions", spec: tier, partitions: 2,
-			problems: []string{"topic t: it has 2 partitions, m has 3: a record keeps its partition number, so make the topic anew with 3 partitions"}},
+		{name: "fewer partitions, which can be added", spec: tier, partitions: 2},
 		{name: "more partitions", spec: tier, partitions: 4,
 			problems: []string{"topic t: it has 4 partitions, m has 3: a record keeps its partition number, so make the topic anew with 3 partitions"}},
 		{name: "tier kept too briefly", spec: tier, config: map[string]string{"retention.ms": "604799999"},
@@ -46,13 +45,13 @@ func TestJudgeNamesTopicValueAndFix(t *testing.T) {
 			warnings: []string{"topic t: retention.ms is 604800000 (168h0m0s): older dead letters are deleted; set retention.ms=-1 to keep them"}},
 		{name: "smaller records than headers need", spec: tier, limit: mainLimit + 1,
 			warnings: []string{"topic t: max.message.bytes is 1048577: a large record with its headers may not fit and is then dead-lettered or held; set max.message.bytes=1114112"}},
-		{name: "everything at once", spec: tier, partitions: 1, limit: 1, config: map[string]string{
+		{name: "everything at once", spec: tier, partitions: 4, limit: 1, config: map[string]string{
 			"cleanup.policy": "compact", "message.timestamp.type": "LogAppendTime", "retention.ms": "0", "retention.bytes": "0",
 		}, problems: []string{
 			"topic t: cleanup.policy is compact, which deletes records of the same key: set cleanup.policy=delete",
 			"topic t: message.timestamp.type is LogAppendTime, which overwrites the time of the decision: set message.timestamp.type=CreateTime",
 			"topic t: retention.bytes is 0, which deletes records by size: set retention.bytes=-1",
-			"topic t: it has 1 partitions, m has 3: a record keeps its partition number, so make the topic anew with 3 partitions",
+			"topic t: it has 4 partitions, m has 3: a record keeps its partition number, so make the topic anew with 3 partitions",
 			"topic t: retention.ms is 0 (0s), which may delete records that still wait: set retention.ms=604800000 or more, or -1",
 		}, warnings: []string{
 			"topic t: max.message.bytes is 1: a large record with its headers may not fit and is then dead-lettered or held; set max.message.bytes=1114112",

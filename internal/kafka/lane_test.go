@@ -114,14 +114,13 @@ func TestRefusedForSizeTellsSizeFromOtherErrors(t *testing.T) {
 			if got := refusedForSize(tt.err); got != tt.want {
 				t.Errorf("refused for size: %v, want %v", got, tt.want)
 			}
-			sayTooLarge(func(_ int64, err error) {
-				if got := errors.Is(err, ErrTooLarge); got != tt.want {
-					t.Errorf("%v is %v: %v, want %v", err, ErrTooLarge, got, tt.want)
-				}
-				if !errors.Is(err, tt.err) {
-					t.Errorf("%v hides %v", err, tt.err)
-				}
-			})(0, tt.err)
+			err := (&Target{topic: "a"}).explained(tt.err)
+			if got := errors.Is(err, ErrTooLarge); got != tt.want {
+				t.Errorf("%v is %v: %v, want %v", err, ErrTooLarge, got, tt.want)
+			}
+			if !errors.Is(err, tt.err) {
+				t.Errorf("%v hides %v", err, tt.err)
+			}
 		})
 	}
 }

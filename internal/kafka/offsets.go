@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -38,7 +39,8 @@ type Member struct {
 }
 
 // Committed returns what the group committed for the given partitions. A
-// partition without a commit is left out.
+// partition without a commit is left out. A *PlanError says that somebody has to
+// grant access.
 func (c *Cluster) Committed(group string, topics map[string][]int32) (Offsets, error) {
 	resp, err := c.admin.ListConsumerGroupOffsets(group, topics)
 	if errors.Is(err, sarama.ErrGroupIDNotFound) {
@@ -46,7 +48,7 @@ func (c *Cluster) Committed(group string, topics map[string][]int32) (Offsets, e
 	}
 	if err != nil {
 		_ = c.client.RefreshCoordinator(group) // the next try may find another one
-		return nil, fmt.Errorf("fetch the committed offsets of group %s: %w", group, err)
+		return nil, cmp.Or(groupDenied(group, err), fmt.Errorf("fetch the committed offsets of group %s: %w", group, err))
 	}
 	offsets := Offsets{}
 	for topic, partitions := range topics {
@@ -56,7 +58,7 @@ func (c *Cluster) Committed(group string, topics map[string][]int32) (Offsets, e
 				return nil, fmt.Errorf("fetch the committed offset of group %s, %s/%d: %w", group, topic, p, sarama.ErrIncompleteResponse)
 			}
 			if !errors.Is(block.Err, sarama.ErrNoError) {
-				return nil, fmt.Errorf("fetch the committed offset of group %s, %s/%d: %w", group, topic, p, block.Err)
+				return nil, cmp.Or(offsetDenied(group, topic, block.Err), fmt.Errorf("fetch the committed offset of group %s, %s/%d: %w", group, topic, p, block.Err))
 			}
 			if block.Offset >= 0 {
 				offsets.Set(topic, p, Committed{Offset: block.Offset, Metadata: block.Metadata})
@@ -67,7 +69,8 @@ func (c *Cluster) Committed(group string, topics map[string][]int32) (Offsets, e
 }
 
 // Commit writes all positions in one request. ErrFenced is final; after any other
-// error nothing may be taken as committed, and the caller tries again.
+// error nothing may be taken as committed, and the caller tries again. A *PlanError
+// says that somebody has to grant access first.
 //
 // Unlike a group session's marks, a commit may repeat an offset with other
 // metadata, and its error is known.
@@ -102,7 +105,7 @@ func (c *Cluster) commitOnce(group string, req *sarama.OffsetCommitRequest) erro
 		err = fmt.Errorf("%w: %w", errNoCoordinator, err)
 	}
 	if err != nil {
-		return fmt.Errorf("find the coordinator of group %s: %w", group, err)
+		return cmp.Or(groupDenied(group, err), fmt.Errorf("find the coordinator of group %s: %w", group, err))
 	}
 	resp, err := coordinator.CommitOffset(req)
 	if err != nil { // the connection broke: the next commit opens a new one
@@ -113,7 +116,7 @@ func (c *Cluster) commitOnce(group string, req *sarama.OffsetCommitRequest) erro
 	for topic, partitions := range resp.Errors {
 		for p, kerr := range partitions {
 			if err := commitError(kerr); err != nil {
-				return fmt.Errorf("commit the offset of group %s, %s/%d: %w", group, topic, p, err)
+				return cmp.Or(offsetDenied(group, topic, err), fmt.Errorf("commit the offset of group %s, %s/%d: %w", group, topic, p, err))
 			}
 		}
 	}

@@ -226,6 +226,6 @@ func (idle) ConsumeClaim(s sarama.ConsumerGroupSession, _ sarama.ConsumerGroupCl
 }
 
 func consumerConfig(c Config) *sarama.Config {
-	s, _ := c.ConsumerConfig(c.RebalanceTimeout(time.Second))
+	s, _ := c.ConsumerConfig(c.RebalanceTimeout(time.Second), 1)
 	return s
 }

@@ -3,6 +3,7 @@ package kafka
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -39,88 +40,80 @@ func (e *PlanError) Error() string { return strings.Join(e.Problems, "; ") }
 // is made. Plan is idempotent; a *PlanError says what somebody has to mend, any
 // other error that the cluster did not answer.
 func (c *Cluster) Plan(main string, specs []TopicSpec, create bool, changed func(Change)) (Planned, error) {
-	names := []string{main}
-	for _, s := range specs {
-		names = append(names, s.Name)
-	}
-	found, err := c.Topics(names...)
+	s, err := c.Survey(main, specs)
 	if err != nil {
 		return Planned{}, err
 	}
-	base, ok := found[main]
-	if !ok {
-		return Planned{}, mainMissing(main)
-	}
-	var problems []string
-	for _, s := range specs {
-		done, err := c.establish(base, s, found, create)
-		var missing *PlanError
-		switch {
-		case errors.As(err, &missing):
-			problems = append(problems, missing.Problems...)
-		case err != nil:
+	if len(s.Main.Problems) == 0 && slices.ContainsFunc(s.Topics, TopicState.incomplete) {
+		if err := c.establish(s, specs, create, changed); err != nil {
 			return Planned{}, err
-		case done:
-			changed(Change{Topic: s.Name, From: found[s.Name].Partitions, To: base.Partitions})
+		}
+		if s, err = c.Survey(main, specs); err != nil {
+			return Planned{}, err
 		}
 	}
-	if len(problems) > 0 {
-		return Planned{}, &PlanError{problems}
-	}
-	return c.inspect(main, specs, names)
+	return s.planned()
 }
 
-func mainMissing(main string) error {
-	return &PlanError{[]string{fmt.Sprintf("main topic %s does not exist: create it, or correct the relay's topic; retryd never creates a main topic", main)}}
-}
-
-// establish creates one missing topic, or the partitions that a topic lacks
-// because main grew; it reports whether it did, and no other instance before.
-func (c *Cluster) establish(base Topic, s TopicSpec, found map[string]Topic, create bool) (bool, error) {
-	have, exists := found[s.Name]
-	switch {
-	case !exists && !create:
-		return false, &PlanError{[]string{fmt.Sprintf("topic %s does not exist: create it (partitions: %d), or set topics.create: true", s.Name, base.Partitions)}}
-	case !exists:
-		return c.createTopic(base, s)
-	case have.Partitions < base.Partitions && !create:
-		return false, &PlanError{[]string{fmt.Sprintf("topic %s has %d partitions, %s has %d: add partitions, or set topics.create: true", s.Name, have.Partitions, base.Name, base.Partitions)}}
-	case have.Partitions < base.Partitions:
-		return c.addPartitions(base, have)
+// planned is the plan, if it stands: nothing is to be created any more.
+func (s Survey) planned() (Planned, error) {
+	main := s.Main.Topic
+	if len(s.Main.Problems) > 0 {
+		return Planned{}, &PlanError{s.Main.Problems}
 	}
-	return false, nil
-}
-
-// inspect reads the topics as they are now and holds them against the plan.
-func (c *Cluster) inspect(main string, specs []TopicSpec, names []string) (Planned, error) {
-	topics, err := c.Topics(names...)
-	if err != nil {
-		return Planned{}, err
-	}
-	configs, err := c.topicConfigs(names...)
-	if err != nil {
-		return Planned{}, err
-	}
-	for name, t := range topics {
-		t.config = configs[name]
-		t.MaxMessageBytes = messageBytes(t.config)
-		topics[name] = t
-	}
-	if _, ok := topics[main]; !ok {
-		return Planned{}, mainMissing(main)
-	}
-	p := Planned{Topics: topics}
+	p := Planned{Topics: map[string]Topic{main.Name: main}}
 	var problems []string
-	for _, s := range specs {
-		t, ok := topics[s.Name]
-		if !ok {
-			return Planned{}, fmt.Errorf("describe topic %s: %w", s.Name, ErrNoTopic)
+	for _, t := range s.Topics {
+		switch {
+		case t.Missing:
+			return Planned{}, fmt.Errorf("describe topic %s: %w", t.Topic.Name, ErrNoTopic)
+		case t.Lacks > 0:
+			return Planned{}, fmt.Errorf("topic %s has %d partitions and main topic %s already %d", t.Topic.Name, t.Topic.Partitions, main.Name, main.Partitions)
 		}
-		bad, warn := judge(topics[main], t, s)
-		problems, p.Warnings = append(problems, bad...), append(p.Warnings, warn...)
+		p.Topics[t.Topic.Name] = t.Topic
+		problems, p.Warnings = append(problems, t.Problems...), append(p.Warnings, t.Warnings...)
 	}
 	if len(problems) > 0 {
 		return Planned{}, &PlanError{problems}
 	}
 	return p, nil
+}
+
+// establish creates what a survey found missing, and the partitions that topics
+// lack because main grew. It tells of what it did itself: another instance may
+// have been faster.
+func (c *Cluster) establish(s Survey, specs []TopicSpec, create bool, changed func(Change)) error {
+	var problems []string
+	for i, t := range s.Topics {
+		if !t.incomplete() {
+			continue
+		}
+		done, err := c.establishTopic(s.Main.Topic, t, specs[i], create)
+		var planned *PlanError
+		switch {
+		case errors.As(err, &planned):
+			problems = append(problems, planned.Problems...)
+		case err != nil:
+			return err
+		case done:
+			changed(Change{Topic: t.Topic.Name, From: t.Topic.Partitions, To: s.Main.Topic.Partitions})
+		}
+	}
+	if len(problems) > 0 {
+		return &PlanError{problems}
+	}
+	return nil
+}
+
+func (c *Cluster) establishTopic(base Topic, t TopicState, s TopicSpec, create bool) (done bool, err error) {
+	switch {
+	case t.Missing && !create:
+		return false, &PlanError{[]string{fmt.Sprintf("topic %s does not exist: create it (partitions: %d), or set topics.create: true", s.Name, base.Partitions)}}
+	case t.Missing:
+		return c.createTopic(base, s)
+	case !create:
+		return false, &PlanError{[]string{fmt.Sprintf("topic %s has %d partitions, %s has %d: add partitions, or set topics.create: true", s.Name, t.Topic.Partitions, base.Name, base.Partitions)}}
+	default:
+		return c.addPartitions(base, t.Topic)
+	}
 }

@@ -209,6 +209,29 @@ func TestPartitionsThatAnotherInstanceAddedAreNoError(t *testing.T) {
 	}
 }
 
+// A topic may be deleted, or main may grow, while a plan is made: no person has to
+// mend that.
+func TestPlanThatIsOutrunIsMadeAgain(t *testing.T) {
+	main := TopicState{Topic: Topic{Name: "main", Partitions: 3}}
+	tests := []struct {
+		name string
+		tier TopicState
+		want string
+	}{
+		{"deleted", TopicState{Topic: Topic{Name: "tier"}, Missing: true}, "describe topic tier: topic does not exist"},
+		{"outgrown", TopicState{Topic: Topic{Name: "tier", Partitions: 2}, Lacks: 1}, "topic tier has 2 partitions and main topic main already 3"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := Survey{Main: main, Topics: []TopicState{tt.tier}}.planned()
+			var problems *PlanError
+			if err == nil || err.Error() != tt.want || errors.As(err, &problems) {
+				t.Errorf("planned: %v, want %s", err, tt.want)
+			}
+		})
+	}
+}
+
 func TestRetentionMillis(t *testing.T) {
 	tests := []struct {
 		name string

@@ -1,9 +1,11 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/IBM/sarama"
@@ -110,7 +112,7 @@ func (p *Producers) producer(limit int) (*producer, error) {
 func (p *Producers) connect(limit int) (*producer, error) {
 	made, err := newProducer(p.config.Brokers, p.config.producerConfig(p.ctx, limit))
 	if err != nil {
-		return nil, fmt.Errorf("connect a producer to %v: %w", p.config.Brokers, err)
+		return nil, cmp.Or(producerDenied(err), fmt.Errorf("connect a producer to %s: %w", strings.Join(p.config.Brokers, ", "), err))
 	}
 	return made, nil
 }
@@ -139,8 +141,8 @@ func (p *Producers) Close() {
 
 // Done is told, once, what came of a Send, from another goroutine unless the
 // producers are closed. It must not block. err is nil when every in-sync replica
-// has the record, ErrTooLarge when it can never fit, anything else when it may or
-// may not have been written. offset is where it was written; it is 0 if the broker
+// has the record, ErrTooLarge when it can never fit, a *PlanError when the topic may
+// not be written, anything else when it may or may not have been written. offset is where it was written; it is 0 if the broker
 // only said that it has it already (DUPLICATE_SEQUENCE_NUMBER), so nothing may
 // depend on it.
 type Done func(offset int64, err error)
@@ -148,28 +150,27 @@ type Done func(offset int64, err error)
 // Send writes one record. It does not block.
 func (t *Target) Send(m *sarama.ProducerMessage, done Done) {
 	m.Topic = t.topic
+	alone := func(offset int64, err error) { done(offset, t.explained(err)) }
 	if m.ByteSize(2) > t.limit {
-		t.large.send(m, sayTooLarge(done))
+		t.large.send(m, alone)
 		return
 	}
 	t.small.send(m, func(offset int64, err error) {
 		if refusedForSize(err) {
 			// One record over the limit fails its whole batch: each goes again alone.
-			t.large.send(fresh(m), sayTooLarge(done))
+			t.large.send(fresh(m), alone)
 			return
 		}
-		done(offset, err)
+		done(offset, t.explained(err))
 	})
 }
 
-// sayTooLarge gives the refusal of a record that was alone in its batch its name.
-func sayTooLarge(done Done) Done {
-	return func(offset int64, err error) {
-		if refusedForSize(err) {
-			err = fmt.Errorf("%w: %w", ErrTooLarge, err)
-		}
-		done(offset, err)
+// explained gives the refusal of a record that was alone in its batch its name.
+func (t *Target) explained(err error) error {
+	if refusedForSize(err) {
+		return fmt.Errorf("%w: %w", ErrTooLarge, err)
 	}
+	return cmp.Or(writeDenied(t.topic, err), err)
 }
 
 // refusedForSize reports whether a batch is too large for its topic

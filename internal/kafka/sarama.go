@@ -33,13 +33,14 @@ func (c Config) base() *sarama.Config {
 const dialTimeout = 5 * time.Second
 
 // ConsumerConfig is for one consumer group. rebalance is how long a member may
-// take to let go of its partitions. hangUp breaks the client's open connections,
-// and lets it open new ones: the client library cannot be interrupted while it
-// waits for the other members of the group to join.
+// take to let go of its partitions, groups is how many groups this process is a
+// member of. hangUp breaks the client's open connections, and lets it open new ones:
+// the client library cannot be interrupted while it waits for the other members of
+// the group to join.
 //
 // Marks are never used and automatic commits are off: a mark would overwrite the
 // metadata that is committed beside the offset.
-func (c Config) ConsumerConfig(rebalance time.Duration) (s *sarama.Config, hangUp func()) {
+func (c Config) ConsumerConfig(rebalance time.Duration, groups int) (s *sarama.Config, hangUp func()) {
 	s = c.base()
 	connections := newLine()
 	connections.use(s)
@@ -55,7 +56,7 @@ func (c Config) ConsumerConfig(rebalance time.Duration) (s *sarama.Config, hangU
 	s.Consumer.Group.Rebalance.GroupStrategies = []sarama.BalanceStrategy{sarama.NewBalanceStrategySticky()}
 	s.Consumer.IsolationLevel = sarama.ReadCommitted
 	s.Consumer.MaxProcessingTime = 10 * time.Millisecond // one slow partition delays the others of its broker by at most this
-	s.Consumer.MaxWaitTime = 250 * time.Millisecond
+	s.Consumer.MaxWaitTime = c.fetchWait(groups)
 	s.Consumer.Fetch.Default = 256 << 10
 	s.Consumer.Fetch.Max = 0 // a record of any size is fetched
 	s.Consumer.Fetch.MaxBytes = 8 << 20
@@ -69,17 +70,30 @@ func (c Config) RebalanceTimeout(endpointTimeout time.Duration) time.Duration {
 	return c.heartbeat() + c.SessionTimeout/2 + endpointTimeout + ForwardTimeout + CommitTimeout
 }
 
+// fetchWait is how long a broker holds a fetch that finds no record; one that it has
+// or gets is sent at once. Each group has a client of its own, which fetches again
+// and again, so it grows with them: an idle process makes about 100 fetches a second
+// at each broker, up to 200 groups. It is short because the client library sends
+// one request after the other: heartbeats and the goodbye to a group wait behind a
+// fetch at the same broker (sarama v1.61.1, client.go:1187). So it leaves a session
+// the time for them.
+func (c Config) fetchWait(groups int) time.Duration {
+	wait := max(25, min(groups, 200)) * 10
+	return min(time.Duration(wait)*time.Millisecond, c.SessionTimeout/3)
+}
+
 func (c Config) heartbeat() time.Duration {
 	return min(3*time.Second, c.SessionTimeout/3)
 }
 
 // adminConfig is for a client whose every call is over soon, with an answer or an
-// error: each request is sent once, to each broker at most, and the caller tries
+// error: each request is sent twice to each broker at most, and the caller tries
 // again.
 func (c Config) adminConfig(ctx context.Context) *sarama.Config {
 	s := c.base()
 	dialer{ctx, dialTimeout}.use(s)
 	s.Net.ReadTimeout, s.Net.WriteTimeout = CommitTimeout, CommitTimeout
+	s.Admin.Retry.Max = 1                         // a connection that a broker closed for idleness is opened again
 	s.Admin.Timeout = CommitTimeout - time.Second // the controller gives up before its client does
 	s.Metadata.Retry.Max = 0
 	return s

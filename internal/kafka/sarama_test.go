@@ -1,7 +1,6 @@
 package kafka
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -31,7 +30,7 @@ func TestProducersWaitForAllReplicas(t *testing.T) {
 
 func TestConsumersLeaveCommitsToRetryd(t *testing.T) {
 	c := DefaultConfig()
-	s, _ := c.ConsumerConfig(time.Minute)
+	s, _ := c.ConsumerConfig(time.Minute, 1)
 	got := map[string]any{
 		"automatic commits": s.Consumer.Offsets.AutoCommit.Enable, "without a commit": s.Consumer.Offsets.Initial,
 		"isolation": s.Consumer.IsolationLevel, "create topics": s.Metadata.AllowAutoTopicCreation,
@@ -52,17 +51,29 @@ func TestConsumersLeaveCommitsToRetryd(t *testing.T) {
 	}
 }
 
-func TestExplainLeavesOutWhatTellsNothing(t *testing.T) {
-	tests := []struct{ err, want string }{
-		{"connect to a:9092: kafka: client has run out of available brokers to talk to: dial tcp: connection refused", "connect to a:9092: no broker answers: dial tcp: connection refused"},
-		{"kafka: error while consuming orders/0: EOF", "orders/0: EOF"},
-		{"commit: kafka server: Not authorized", "commit: Not authorized"},
-		{"no answer from a:9092 in time: use of closed network connection", "no answer from a:9092 in time"},
-		{"topic orders does not exist", "topic orders does not exist"},
+// Heartbeats and the goodbye to a group wait behind a fetch.
+func TestFetchesWaitLongerTheMoreGroupsThereAre(t *testing.T) {
+	tests := []struct {
+		name    string
+		groups  int
+		session time.Duration
+		want    time.Duration
+	}{
+		{"one relay", 4, 45 * time.Second, 250 * time.Millisecond},
+		{"the last that does not count", 25, 45 * time.Second, 250 * time.Millisecond},
+		{"the first that counts", 26, 45 * time.Second, 260 * time.Millisecond},
+		{"the most that counts", 200, 45 * time.Second, 2 * time.Second},
+		{"more than any process should have", 1000, 45 * time.Second, 2 * time.Second},
+		{"a short session", 200, 3 * time.Second, time.Second},
 	}
 	for _, tt := range tests {
-		if got := Explain(errors.New(tt.err)); got != tt.want {
-			t.Errorf("%q became %q, want %q", tt.err, got, tt.want)
-		}
+		t.Run(tt.name, func(t *testing.T) {
+			c := DefaultConfig()
+			c.SessionTimeout = tt.session
+			s, _ := c.ConsumerConfig(time.Minute, tt.groups)
+			if got := s.Consumer.MaxWaitTime; got != tt.want {
+				t.Errorf("waits %s, want %s", got, tt.want)
+			}
+		})
 	}
 }

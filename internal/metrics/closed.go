@@ -3,6 +3,7 @@ package metrics
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/retryd/retryd/internal/policy"
 	"github.com/retryd/retryd/internal/record"
 )
 
@@ -42,6 +43,29 @@ func text[K ~string](v K) string {
 		return none
 	}
 	return string(v)
+}
+
+// Result says what came of a POST.
+type Result string
+
+// The results.
+const (
+	Delivered Result = "delivered" // the endpoint accepted the record
+	Failed    Result = "failed"    // the record goes on to the next tier or the dead-letter topic
+	Held      Result = "held"      // nothing was judged: the record waits where it is, no attempt is spent
+)
+
+func results() []Result { return []Result{Delivered, Failed, Held} }
+
+// ResultOf returns the result of a POST; held says that a failure was not judged.
+func ResultOf(o policy.Outcome, held bool) Result {
+	switch {
+	case o.Delivered():
+		return Delivered
+	case held:
+		return Held
+	}
+	return Failed
 }
 
 // MetadataFault says why a commit's metadata was not used.

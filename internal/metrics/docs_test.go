@@ -32,7 +32,7 @@ func TestDocumentationListsEverySeries(t *testing.T) {
 
 func TestDocumentationListsEveryLabelValue(t *testing.T) {
 	word := regexp.MustCompile("`([^`]+)`")
-	open := []string{"relay", "tier", "target", "version", "goversion"}
+	open := []string{"relay", "tier", "target", "attempt", "partition", "version", "goversion"}
 	documented := make(map[string]map[string]bool) // by label, or by label and series
 	for _, row := range rows(t, 3) {
 		label := strings.TrimSpace(row[0] + " " + strings.Trim(row[1], "`"))
@@ -64,6 +64,28 @@ func TestDocumentationListsEveryLabelValue(t *testing.T) {
 	}
 }
 
+func TestDocumentationSpeaksOnlyOfSeriesThatExist(t *testing.T) {
+	registered := families(t)
+	part := regexp.MustCompile("_(bucket|count|sum)$")
+	for _, name := range regexp.MustCompile(`\bretryd_[a-z_]+`).FindAllString(documentation(t), -1) {
+		_, whole := registered[name]
+		family, ok := registered[part.ReplaceAllString(name, "")]
+		if !whole && (!ok || family.GetType() != dto.MetricType_HISTOGRAM) {
+			t.Errorf("%s is not registered", name)
+		}
+	}
+}
+
+func TestDocumentationAddsUpEveryGauge(t *testing.T) {
+	_, section, _ := strings.Cut(documentation(t), "\n## How to add up\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	for name, f := range families(t) {
+		if f.GetType() == dto.MetricType_GAUGE && name != "retryd_build_info" && !strings.Contains(section, "`"+name+"`") {
+			t.Errorf("nothing is said of %s", name)
+		}
+	}
+}
+
 func sorted(labels []string) string {
 	slices.Sort(labels)
 	return strings.Join(labels, ", ")
@@ -72,12 +94,8 @@ func sorted(labels []string) string {
 // rows returns the cells of the tables of docs/metrics.md with so many columns.
 func rows(t *testing.T, columns int) [][]string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/metrics.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var rows [][]string
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(documentation(t)) {
 		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
 		if len(cells) != columns {
 			continue
@@ -90,9 +108,20 @@ func rows(t *testing.T, columns int) [][]string {
 	return rows
 }
 
+func documentation(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
 func families(t *testing.T) map[string]*dto.MetricFamily {
 	t.Helper()
-	reg, _, _, _ := oneOfEach()
+	reg, _, r, tier := oneOfEach()
+	r.SetDeadLetterRecords(0)
+	tier.SetPartition(0, Partition{})
 	list, err := reg.Gather()
 	if err != nil {
 		t.Fatal(err)

@@ -15,26 +15,35 @@ import (
 // Metrics holds the series of a process. It is safe for concurrent use, as are its
 // relays and tiers.
 type Metrics struct {
-	lag              *prometheus.GaugeVec
-	deliveries       *prometheus.CounterVec
-	deliveryErrors   *prometheus.CounterVec
-	deliveryDuration *prometheus.HistogramVec
-	lateness         *prometheus.HistogramVec
-	escalations      *prometheus.CounterVec
-	deadLetters      *prometheus.CounterVec
-	inFlight         *prometheus.GaugeVec
-	windowRecords    *prometheus.GaugeVec
-	windowBytes      *prometheus.GaugeVec
-	malformedHeaders *prometheus.CounterVec
-	ignoredHeaders   *prometheus.CounterVec
-	foreignRecords   *prometheus.CounterVec
-	commits          *prometheus.CounterVec
-	metadataIgnored  *prometheus.CounterVec
-	produceErrors    *prometheus.CounterVec
-	rebalances       *prometheus.CounterVec
-	endpointPaused   *prometheus.GaugeVec
-	relayReady       *prometheus.GaugeVec
-	logLinesDropped  prometheus.Counter
+	attempts            *prometheus.CounterVec
+	commits             *prometheus.CounterVec
+	deadLetterRecords   *prometheus.GaugeVec
+	deadLetters         *prometheus.CounterVec
+	deliveries          *prometheus.CounterVec
+	deliveryDuration    *prometheus.HistogramVec
+	endToEnd            *prometheus.HistogramVec
+	endpointPaused      *prometheus.GaugeVec
+	endpointUnreachable *prometheus.GaugeVec
+	escalations         *prometheus.CounterVec
+	foreignRecords      *prometheus.CounterVec
+	furthestDue         *prometheus.GaugeVec
+	ignoredHeaders      *prometheus.CounterVec
+	inFlight            *prometheus.GaugeVec
+	kafkaReachable      prometheus.Gauge
+	lag                 *prometheus.GaugeVec
+	lateness            *prometheus.HistogramVec
+	logLinesDropped     prometheus.Counter
+	logWriteErrors      prometheus.Counter
+	malformedHeaders    *prometheus.CounterVec
+	metadataIgnored     *prometheus.CounterVec
+	oldestDueAge        *prometheus.GaugeVec
+	oldestRecordAge     *prometheus.GaugeVec
+	produceErrors       *prometheus.CounterVec
+	rebalances          *prometheus.CounterVec
+	relayReady          *prometheus.GaugeVec
+	reparks             *prometheus.CounterVec
+	windowBytes         *prometheus.GaugeVec
+	windowRecords       *prometheus.GaugeVec
 }
 
 // New registers the series. It panics if reg already has one of them. version is
@@ -43,53 +52,82 @@ func New(reg prometheus.Registerer, version string) *Metrics {
 	d := declare{reg}
 	d.buildInfo(version)
 	return &Metrics{
-		lag: d.gauge("retryd_lag_records",
-			"Records of the assigned partitions that are not done, measured every 5 s: due ones should be on their way to the endpoint, held ones wait for their time. What is not read yet counts as due unless reading has reached its horizon. 0 without a session: look at retryd_relay_ready first.",
-			"relay", "tier", "state"),
-		deliveries: d.counter("retryd_deliveries_total",
-			"POSTs to the endpoint by what came of them: delivered (accepted), failed (the record goes on to the next tier or the dead-letter topic) or held (nothing was judged, the record waits where it is), and by the class of the failure.",
-			"relay", "tier", "outcome", "class"),
-		deliveryErrors: d.counter("retryd_delivery_errors_total",
-			"POSTs that were not accepted, by how they failed; status is an HTTP answer that is no success.",
-			"relay", "tier", "error_kind"),
-		deliveryDuration: d.histogram("retryd_delivery_duration_seconds",
-			"Time from the start of a POST to its answer or failure.", durationBuckets(), "relay", "tier"),
-		lateness: d.histogram("retryd_lateness_seconds",
-			"Time from the moment a record was due until its POST started, whatever the cause.", latenessBuckets(), "relay", "tier"),
-		escalations: d.counter("retryd_escalations_total",
-			"Records of this tier that were written to a later tier after a failed attempt.", "relay", "tier"),
-		deadLetters: d.counter("retryd_dead_letters_total",
-			"Records written to the dead-letter topic, by the reason and by the class of their last failure.", "relay", "reason", "class"),
-		inFlight: d.gauge("retryd_attempts_in_flight",
-			"POSTs that are being made now.", "relay"),
-		windowRecords: d.gauge("retryd_window_records",
-			"Records held in memory, measured every 5 s; 0 without a session.", "relay", "tier"),
-		windowBytes: d.gauge("retryd_window_bytes",
-			"Size of the records held in memory, measured every 5 s; 0 without a session.", "relay", "tier"),
-		malformedHeaders: d.counter("retryd_malformed_headers_total",
-			"Retry headers with a value that cannot be right; they count as absent.", "relay", "header"),
-		ignoredHeaders: d.counter("retryd_ignored_headers_total",
-			"Retry headers found on records of the main topic, where they mean nothing.", "relay", "header"),
-		foreignRecords: d.counter("retryd_foreign_records_total",
-			"Records skipped because they belong to another consumer group: two relays share a topic.", "relay", "tier"),
+		attempts: d.counter("retryd_attempts_total",
+			"POSTs by the attempt that they were, 1 for a record's first, and by what came of them. A record that is held makes the same attempt again.",
+			"relay", "attempt", "outcome"),
 		commits: d.counter("retryd_commits_total",
 			"Offset commits, by whether the group's coordinator acknowledged them.", "relay", "tier", "result"),
+		deadLetterRecords: d.gauge("retryd_dead_letter_records",
+			"Records in the dead-letter topic, measured every 5 s. Every instance exports the same number: take the maximum, not the sum.",
+			"relay"),
+		deadLetters: d.counter("retryd_dead_letters_total",
+			"Records written to the dead-letter topic, by the reason and by the class of their last failure.", "relay", "reason", "class"),
+		deliveries: d.counter("retryd_deliveries_total",
+			"POSTs to the endpoint by what came of them: delivered (accepted), failed (the record goes on to the next tier or the dead-letter topic) or held (nothing was judged, the record waits where it is), and by the class and the kind of the failure.",
+			"relay", "tier", "outcome", "class", "error_kind"),
+		deliveryDuration: d.histogram("retryd_delivery_duration_seconds",
+			"Time from the start of a POST to its answer or failure.", durationBuckets(), "relay", "tier"),
+		endToEnd: d.histogram("retryd_end_to_end_seconds",
+			"Time from the timestamp of the main record, or of one that was written straight into a tier, until the endpoint accepted it, with all waits and attempts.",
+			endToEndBuckets(), "relay"),
+		endpointPaused: d.gauge("retryd_endpoint_paused",
+			"1 while delivery pauses because the endpoint or its configuration is at fault, else 0.", "relay"),
+		endpointUnreachable: d.gauge("retryd_endpoint_unreachable",
+			"1 after five POSTs in a row that got no answer at all (refused, reset, DNS, TLS, timeout), until one gets one, else 0.", "relay"),
+		escalations: d.counter("retryd_escalations_total",
+			"Records of this tier that were written to a later tier after a failed attempt.", "relay", "tier"),
+		foreignRecords: d.counter("retryd_foreign_records_total",
+			"Records skipped because they belong to another consumer group: two relays share a topic.", "relay", "tier"),
+		furthestDue: d.gauge("retryd_furthest_due_timestamp_seconds",
+			"Unix time at which the last of the records that wait is due, those not read yet by the tier's longest delay; 0: none waits.", "relay", "tier", "partition"),
+		ignoredHeaders: d.counter("retryd_ignored_headers_total",
+			"Retry headers found on records of the main topic, where they mean nothing.", "relay", "header"),
+		inFlight: d.gauge("retryd_attempts_in_flight",
+			"POSTs that are being made now.", "relay"),
+		kafkaReachable: d.gauge("retryd_kafka_reachable",
+			"1 while brokers answer, 0 after two looks in a row, 5 s apart, without an answer.").WithLabelValues(),
+		lag: d.gauge("retryd_lag_records",
+			"Records of a partition of this instance that are not done, measured every 5 s: due ones should be on their way to the endpoint, held ones wait for their time. Sum it over instances and partitions.",
+			"relay", "tier", "partition", "state"),
+		lateness: d.histogram("retryd_lateness_seconds",
+			"Time from the moment a record was due until its POST started, whatever the cause.", latenessBuckets(), "relay", "tier"),
+		logLinesDropped: d.counter("retryd_log_lines_dropped_total",
+			"Log lines of failed attempts, forwards and dead letters that were left out because there were too many.").WithLabelValues(),
+		logWriteErrors: d.counter("retryd_log_write_errors_total",
+			"Log lines that could not be written, as when the disk is full.").WithLabelValues(),
+		malformedHeaders: d.counter("retryd_malformed_headers_total",
+			"Retry headers with a value that cannot be right; they count as absent.", "relay", "header"),
 		metadataIgnored: d.counter("retryd_metadata_ignored_total",
 			"Commit metadata that could not be used at assignment of a partition: corrupt, or of another topic of the same name.", "relay", "tier", "reason"),
+		oldestDueAge: d.gauge("retryd_oldest_due_age_seconds",
+			"How long the record of this partition that is due for longest has been due, measured every 5 s; 0: nothing is due.",
+			"relay", "tier", "partition"),
+		oldestRecordAge: d.gauge("retryd_oldest_record_age_seconds",
+			"Time since the oldest record of this partition that is not done was first written (the timestamp of its main record), measured every 5 s; 0: there is none.",
+			"relay", "tier", "partition"),
 		produceErrors: d.counter("retryd_produce_errors_total",
 			"Writes to a tier or to the dead-letter topic (target dlt) that Kafka did not acknowledge; the record is kept and written again.", "relay", "target"),
 		rebalances: d.counter("retryd_rebalances_total",
 			"Times the consumer group assigned its partitions anew.", "relay", "tier"),
-		endpointPaused: d.gauge("retryd_endpoint_paused",
-			"1 while delivery pauses because the endpoint or its configuration is at fault, else 0.", "relay"),
 		relayReady: d.gauge("retryd_relay_ready",
-			"1 while every topic stands and every group is joined, else 0; looked at every 30 s and at each join.", "relay"),
-		logLinesDropped: d.logLinesDropped(),
+			"1 while every topic stands, every group is joined and nothing else keeps the relay from its work, else 0.", "relay"),
+		reparks: d.counter("retryd_reparks_total",
+			"Records that were moved to the tail of a topic because they wait too long for where they were. This version never does so.", "relay", "tier"),
+		windowBytes: d.gauge("retryd_window_bytes",
+			"Size of the records held in memory, measured every 5 s; 0 without a session.", "relay", "tier"),
+		windowRecords: d.gauge("retryd_window_records",
+			"Records held in memory, measured every 5 s; 0 without a session.", "relay", "tier"),
 	}
 }
 
+// KafkaReachable tells whether a broker answers.
+func (m *Metrics) KafkaReachable(reachable bool) { set(m.kafkaReachable, reachable) }
+
 // LogLineDropped counts a log line that sampling left out.
 func (m *Metrics) LogLineDropped() { m.logLinesDropped.Inc() }
+
+// LogWriteError counts a log line that could not be written.
+func (m *Metrics) LogWriteError() { m.logWriteErrors.Inc() }
 
 // declare registers series.
 type declare struct{ reg prometheus.Registerer }
@@ -112,14 +150,17 @@ func (d declare) histogram(name, help string, buckets []float64, labels ...strin
 	return h
 }
 
-func (d declare) logLinesDropped() prometheus.Counter {
-	return d.counter("retryd_log_lines_dropped_total",
-		"Log lines of failed attempts, forwards and dead letters that were left out because there were too many.").WithLabelValues()
-}
-
 func (d declare) buildInfo(version string) {
 	d.gauge("retryd_build_info", "Always 1; its labels are the versions of retryd and Go.", "version", "goversion").
 		WithLabelValues(version, runtime.Version()).Set(1)
+}
+
+// endToEndBuckets reach from a delivery at once to the default lifetime.
+func endToEndBuckets() []float64 {
+	return []float64{
+		.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30,
+		60, 300, 900, 3600, 4 * 3600, 12 * 3600, 24 * 3600, 72 * 3600,
+	}
 }
 
 // latenessBuckets reach from a punctual timer to an endpoint that was down for an

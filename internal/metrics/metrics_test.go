@@ -19,7 +19,7 @@ import (
 func oneOfEach() (*prometheus.Registry, *Metrics, *Relay, *Tier) {
 	reg := prometheus.NewPedanticRegistry()
 	m := New(reg, "1.2.3")
-	r := m.Relay("loans")
+	r := m.Relay("loans", 1)
 	r.Tier(TierMain)
 	return reg, m, r, r.Tier("1")
 }
@@ -57,7 +57,9 @@ func TestEachMethodMovesItsSeriesAndNoOther(t *testing.T) {
 	post := func(class policy.Class, kind policy.Kind) policy.Outcome {
 		return policy.Outcome{Class: class, Kind: kind, Duration: 250 * time.Millisecond}
 	}
+	const attempts = "retryd_attempts_total{"
 	const duration = "retryd_delivery_duration_seconds{relay=loans,tier=1} "
+	const deliveries = "retryd_deliveries_total{"
 	const deadLetters = "retryd_dead_letters_total{"
 	tests := []struct {
 		name string
@@ -67,6 +69,27 @@ func TestEachMethodMovesItsSeriesAndNoOther(t *testing.T) {
 		{"nothing", func(*Metrics, *Relay, *Tier) {}, map[string]float64{}},
 		{"log line dropped", func(m *Metrics, _ *Relay, _ *Tier) { m.LogLineDropped() },
 			map[string]float64{"retryd_log_lines_dropped_total{}": 1}},
+		{"log write error", func(m *Metrics, _ *Relay, _ *Tier) { m.LogWriteError() },
+			map[string]float64{"retryd_log_write_errors_total{}": 1}},
+		{"Kafka reachable", func(m *Metrics, _ *Relay, _ *Tier) { m.KafkaReachable(true) },
+			map[string]float64{"retryd_kafka_reachable{}": 1}},
+		{"Kafka reachable no more", func(m *Metrics, _ *Relay, _ *Tier) { m.KafkaReachable(true); m.KafkaReachable(false) },
+			map[string]float64{}},
+		{"attempts", func(_ *Metrics, r *Relay, _ *Tier) { r.Attempt(1, Failed); r.Attempt(1, Held); r.Attempt(2, Delivered) },
+			map[string]float64{attempts + "attempt=1,outcome=failed,relay=loans}": 1, attempts + "attempt=1,outcome=held,relay=loans}": 1,
+				attempts + "attempt=2,outcome=delivered,relay=loans}": 1}},
+		{"attempt beyond the schedule", func(_ *Metrics, r *Relay, _ *Tier) { r.Attempt(3, Failed); r.Attempt(900, Failed) },
+			map[string]float64{attempts + "attempt=2,outcome=failed,relay=loans}": 2}},
+		{"attempt before the first", func(_ *Metrics, r *Relay, _ *Tier) { r.Attempt(0, Failed); r.Attempt(-1, Failed) },
+			map[string]float64{attempts + "attempt=1,outcome=failed,relay=loans}": 2}},
+		{"end to end", func(_ *Metrics, r *Relay, _ *Tier) { r.EndToEnd(1500 * time.Millisecond); r.EndToEnd(-time.Hour) },
+			map[string]float64{"retryd_end_to_end_seconds{relay=loans} count": 2, "retryd_end_to_end_seconds{relay=loans} sum": 1.5}},
+		{"dead letter records", func(_ *Metrics, r *Relay, _ *Tier) { r.SetDeadLetterRecords(9); r.SetDeadLetterRecords(7) },
+			map[string]float64{"retryd_dead_letter_records{relay=loans}": 7}},
+		{"unreachable", func(_ *Metrics, r *Relay, _ *Tier) { r.EndpointUnreachable(true) },
+			map[string]float64{"retryd_endpoint_unreachable{relay=loans}": 1}},
+		{"reachable again", func(_ *Metrics, r *Relay, _ *Tier) { r.EndpointUnreachable(true); r.EndpointUnreachable(false) },
+			map[string]float64{}},
 		{"in flight", func(_ *Metrics, r *Relay, _ *Tier) { r.InFlight(1); r.InFlight(1); r.InFlight(-1) },
 			map[string]float64{"retryd_attempts_in_flight{relay=loans}": 1}},
 		{"paused", func(_ *Metrics, r *Relay, _ *Tier) { r.EndpointPaused(true) },
@@ -92,25 +115,35 @@ func TestEachMethodMovesItsSeriesAndNoOther(t *testing.T) {
 		{"produce errors", func(_ *Metrics, r *Relay, _ *Tier) { r.ProduceError("1"); r.ProduceError(TargetDLT) },
 			map[string]float64{"retryd_produce_errors_total{relay=loans,target=1}": 1, "retryd_produce_errors_total{relay=loans,target=dlt}": 1}},
 		{"delivered", func(_ *Metrics, _ *Relay, tier *Tier) { tier.Attempt(post("", ""), false) },
-			map[string]float64{"retryd_deliveries_total{class=none,outcome=delivered,relay=loans,tier=1}": 1, duration + "count": 1, duration + "sum": .25}},
+			map[string]float64{deliveries + "class=none,error_kind=none,outcome=delivered,relay=loans,tier=1}": 1, duration + "count": 1, duration + "sum": .25}},
 		{"failed", func(_ *Metrics, _ *Relay, tier *Tier) {
 			tier.Attempt(post(policy.ClassTransient, policy.KindTimeout), false)
 		},
-			map[string]float64{"retryd_deliveries_total{class=transient,outcome=failed,relay=loans,tier=1}": 1,
-				"retryd_delivery_errors_total{error_kind=timeout,relay=loans,tier=1}": 1, duration + "count": 1, duration + "sum": .25}},
+			map[string]float64{deliveries + "class=transient,error_kind=timeout,outcome=failed,relay=loans,tier=1}": 1, duration + "count": 1, duration + "sum": .25}},
 		{"held", func(_ *Metrics, _ *Relay, tier *Tier) {
 			tier.Attempt(post(policy.ClassEndpoint, policy.KindStatus), true)
 		},
-			map[string]float64{"retryd_deliveries_total{class=endpoint,outcome=held,relay=loans,tier=1}": 1,
-				"retryd_delivery_errors_total{error_kind=status,relay=loans,tier=1}": 1, duration + "count": 1, duration + "sum": .25}},
+			map[string]float64{deliveries + "class=endpoint,error_kind=status,outcome=held,relay=loans,tier=1}": 1, duration + "count": 1, duration + "sum": .25}},
+		{"failed as nothing does", func(_ *Metrics, _ *Relay, tier *Tier) { tier.Attempt(post("hostile", policy.KindStatus), false) },
+			map[string]float64{deliveries + "class=other,error_kind=other,outcome=failed,relay=loans,tier=1}": 1, duration + "count": 1, duration + "sum": .25}},
 		{"late", func(_ *Metrics, _ *Relay, tier *Tier) { tier.Late(1500 * time.Millisecond); tier.Late(-time.Hour) },
 			map[string]float64{"retryd_lateness_seconds{relay=loans,tier=1} count": 2, "retryd_lateness_seconds{relay=loans,tier=1} sum": 1.5}},
 		{"escalated", func(_ *Metrics, _ *Relay, tier *Tier) { tier.Escalated() },
 			map[string]float64{"retryd_escalations_total{relay=loans,tier=1}": 1}},
 		{"foreign", func(_ *Metrics, _ *Relay, tier *Tier) { tier.Foreign() },
 			map[string]float64{"retryd_foreign_records_total{relay=loans,tier=1}": 1}},
-		{"lag", func(_ *Metrics, _ *Relay, tier *Tier) { tier.SetLag(9, 9); tier.SetLag(2, 3) },
-			map[string]float64{"retryd_lag_records{relay=loans,state=due,tier=1}": 2, "retryd_lag_records{relay=loans,state=held,tier=1}": 3}},
+		{"partition", func(_ *Metrics, _ *Relay, tier *Tier) {
+			tier.SetPartition(7, Partition{Due: 9, Held: 9})
+			tier.SetPartition(7, Partition{Due: 2, Held: 3, OldestDue: time.Second, Oldest: time.Minute, Furthest: time.UnixMilli(1_800_000_000_250)})
+			tier.SetPartition(8, Partition{OldestDue: -time.Second, Oldest: -time.Minute})
+		},
+			map[string]float64{"retryd_lag_records{partition=7,relay=loans,state=due,tier=1}": 2, "retryd_lag_records{partition=7,relay=loans,state=held,tier=1}": 3,
+				"retryd_oldest_due_age_seconds{partition=7,relay=loans,tier=1}": 1, "retryd_oldest_record_age_seconds{partition=7,relay=loans,tier=1}": 60,
+				"retryd_furthest_due_timestamp_seconds{partition=7,relay=loans,tier=1}": 1_800_000_000.25}},
+		{"partition of another owner", func(_ *Metrics, _ *Relay, tier *Tier) {
+			tier.SetPartition(7, Partition{Due: 2, Held: 3, OldestDue: time.Second, Oldest: time.Minute, Furthest: time.UnixMilli(1)})
+			tier.RemovePartition(7)
+		}, map[string]float64{}},
 		{"window", func(_ *Metrics, _ *Relay, tier *Tier) { tier.SetWindow(4, 5) },
 			map[string]float64{"retryd_window_records{relay=loans,tier=1}": 4, "retryd_window_bytes{relay=loans,tier=1}": 5}},
 		{"commit", func(_ *Metrics, _ *Relay, tier *Tier) { tier.Committed(nil) },
@@ -136,12 +169,18 @@ func TestEachMethodMovesItsSeriesAndNoOther(t *testing.T) {
 
 func TestSeriesExistBeforeAnythingHappens(t *testing.T) {
 	reg, _, _, _ := oneOfEach()
-	classes, kinds, reasons := len(policy.Classes()), len(policy.Kinds()), len(policy.Reasons())
+	classes, reasons := len(policy.Classes()), len(policy.Reasons())
 	for name, want := range map[string]int{
-		"retryd_deliveries_total":        2 * (1 + 2*classes), // two tiers; delivered, failed and held
-		"retryd_delivery_errors_total":   2 * kinds,
+		"retryd_deliveries_total":        2 * (1 + 2*len(failures())), // two tiers; delivered, failed and held
+		"retryd_attempts_total":          2 * 3,                       // the first and that of tier 1
 		"retryd_dead_letters_total":      reasons * (classes + 1),
-		"retryd_lag_records":             2 * 2,
+		"retryd_reparks_total":           2,
+		"retryd_end_to_end_seconds":      1,
+		"retryd_kafka_reachable":         1,
+		"retryd_log_write_errors_total":  1,
+		"retryd_endpoint_unreachable":    1,
+		"retryd_lag_records":             0, // no partition is owned yet
+		"retryd_dead_letter_records":     0, // not measured yet: 0 would say that there is none
 		"retryd_commits_total":           2 * 2,
 		"retryd_produce_errors_total":    2, // tier 1 and the dead-letter topic
 		"retryd_lateness_seconds":        2,
@@ -154,12 +193,54 @@ func TestSeriesExistBeforeAnythingHappens(t *testing.T) {
 	}
 }
 
+func TestPartitionSeriesLastAsLongAsItIsOwned(t *testing.T) {
+	reg, _, r, tier := oneOfEach()
+	main := r.Tier(TierMain)
+	names := []string{"retryd_lag_records", "retryd_oldest_due_age_seconds", "retryd_oldest_record_age_seconds", "retryd_furthest_due_timestamp_seconds"}
+	count := func(want int) {
+		t.Helper()
+		if got, err := testutil.GatherAndCount(reg, names...); got != want || err != nil {
+			t.Errorf("%d series, %v, want %d", got, err, want)
+		}
+	}
+	count(0)
+	tier.SetPartition(0, Partition{})
+	tier.SetPartition(1, Partition{})
+	main.SetPartition(1, Partition{})
+	count(15)
+	tier.RemovePartition(1)
+	tier.RemovePartition(1)
+	tier.RemovePartition(5)
+	count(10)
+	tier.RemovePartition(0)
+	main.RemovePartition(1)
+	count(0)
+}
+
+func TestEveryFailureThatCanBeHasASeries(t *testing.T) {
+	got := make(map[policy.Class][]policy.Kind)
+	for _, f := range failures() {
+		got[f.class] = append(got[f.class], f.kind)
+	}
+	want := map[policy.Class][]policy.Kind{
+		policy.ClassTransient: {policy.KindTimeout, policy.KindRefused, policy.KindReset, policy.KindDNS, policy.KindStatus},
+		policy.ClassThrottled: {policy.KindStatus},
+		policy.ClassInvalid:   {policy.KindStatus},
+		policy.ClassConflict:  {policy.KindStatus},
+		policy.ClassUnknown:   {policy.KindProtocol, policy.KindStatus},
+		policy.ClassEndpoint:  {policy.KindTLS, policy.KindStatus},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestSameRelayAndTierShareTheirSeries(t *testing.T) {
 	reg, m, r, tier := oneOfEach()
 	tier.Escalated()
 	r.Tier("1").Escalated()
-	m.Relay("loans").Tier("1").Escalated()
-	m.Relay("orders").Tier("1").Escalated()
+	m.Relay("loans", 1).Tier("1").Escalated()
+	m.Relay("orders", 1).Tier("1").Escalated()
 	got := snapshot(t, reg)
 	if a, b := got["retryd_escalations_total{relay=loans,tier=1}"], got["retryd_escalations_total{relay=orders,tier=1}"]; a != 3 || b != 1 {
 		t.Errorf("loans %v, orders %v, want 3 and 1", a, b)
@@ -167,7 +248,9 @@ func TestSameRelayAndTierShareTheirSeries(t *testing.T) {
 }
 
 func TestSeriesFollowThePrometheusConventions(t *testing.T) {
-	reg, _, _, _ := oneOfEach()
+	reg, _, r, tier := oneOfEach()
+	r.SetDeadLetterRecords(0)
+	tier.SetPartition(0, Partition{})
 	problems, err := testutil.GatherAndLint(reg)
 	if err != nil {
 		t.Fatal(err)
@@ -178,12 +261,14 @@ func TestSeriesFollowThePrometheusConventions(t *testing.T) {
 }
 
 func TestHotPathAllocatesNothing(t *testing.T) {
-	_, _, _, tier := oneOfEach()
+	_, _, r, tier := oneOfEach()
 	failed := policy.Outcome{Class: policy.ClassTransient, Kind: policy.KindStatus, Duration: time.Millisecond}
 	if n := testing.AllocsPerRun(100, func() {
 		tier.Attempt(failed, false)
 		tier.Attempt(policy.Outcome{}, false)
 		tier.Late(time.Millisecond)
+		r.Attempt(1, Failed)
+		r.EndToEnd(time.Second)
 	}); n != 0 {
 		t.Errorf("%v allocations, want none", n)
 	}

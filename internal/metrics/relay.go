@@ -1,6 +1,9 @@
 package metrics
 
 import (
+	"strconv"
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/retryd/retryd/internal/policy"
@@ -15,21 +18,32 @@ type Relay struct {
 	name        string
 	inFlight    prometheus.Gauge
 	paused      prometheus.Gauge
+	unreachable prometheus.Gauge
 	ready       prometheus.Gauge
+	attempts    []counters[Result] // of the first attempt, the second and so on
+	endToEnd    prometheus.Observer
 	deadLetters map[policy.Reason]counters[policy.Class]
 	malformed   counters[string]
 	ignored     counters[string]
 }
 
-// Relay creates the series of a relay; its tiers follow with Relay.Tier.
-func (m *Metrics) Relay(name string) *Relay {
+// Relay creates the series of a relay with so many steps, and so one attempt more;
+// its tiers follow with Relay.Tier.
+func (m *Metrics) Relay(name string, steps int) *Relay {
 	r := &Relay{
 		m:           m,
 		name:        name,
 		inFlight:    m.inFlight.WithLabelValues(name),
 		paused:      m.endpointPaused.WithLabelValues(name),
+		unreachable: m.endpointUnreachable.WithLabelValues(name),
 		ready:       m.relayReady.WithLabelValues(name),
+		endToEnd:    m.endToEnd.WithLabelValues(name),
 		deadLetters: make(map[policy.Reason]counters[policy.Class]),
+	}
+	for i := range max(0, steps) + 1 {
+		r.attempts = append(r.attempts, newCounters(results(), func(result string) prometheus.Counter {
+			return m.attempts.WithLabelValues(name, strconv.Itoa(i+1), result)
+		}))
 	}
 	for _, reason := range policy.Reasons() {
 		r.deadLetters[reason] = r.deadLettersFor(string(reason))
@@ -51,11 +65,32 @@ func (r *Relay) deadLettersFor(reason string) counters[policy.Class] {
 	})
 }
 
+// Attempt counts one POST; number is 1 for a record's first attempt. One that is
+// beyond the schedule, as in a retired tier or after a change of the tiers, counts
+// as the schedule's last.
+func (r *Relay) Attempt(number int, outcome Result) {
+	last := len(r.attempts)
+	r.attempts[min(max(number, 1), last)-1].inc(outcome)
+}
+
+// EndToEnd measures how long a record took from its timestamp in the main topic
+// until the endpoint accepted it. Clocks that differ make no negative time.
+func (r *Relay) EndToEnd(d time.Duration) { r.endToEnd.Observe(max(0, d).Seconds()) }
+
+// SetDeadLetterRecords sets how many records the dead-letter topic has. There is no
+// series before the first call: 0 would say that the topic is empty.
+func (r *Relay) SetDeadLetterRecords(n int64) {
+	r.m.deadLetterRecords.WithLabelValues(r.name).Set(float64(n))
+}
+
 // InFlight adds n POSTs to those that are being made: 1 before one, -1 after it.
 func (r *Relay) InFlight(n int) { r.inFlight.Add(float64(n)) }
 
 // EndpointPaused tells whether delivery pauses.
 func (r *Relay) EndpointPaused(paused bool) { set(r.paused, paused) }
+
+// EndpointUnreachable tells whether the endpoint gives no answer at all.
+func (r *Relay) EndpointUnreachable(unreachable bool) { set(r.unreachable, unreachable) }
 
 // Ready tells whether the relay does its work.
 func (r *Relay) Ready(ready bool) { set(r.ready, ready) }

@@ -13,43 +13,34 @@ const TierMain = "main"
 
 // Tier is the part of one tier of a relay, or of its main topic.
 type Tier struct {
-	due, held                  prometheus.Gauge
+	m            *Metrics
+	relay, label string
+
 	windowRecords, windowBytes prometheus.Gauge
-
-	delivered            prometheus.Counter
-	failed, unjudged     counters[policy.Class]
-	errors               counters[policy.Kind]
-	duration, lateness   prometheus.Observer
-	escalations, foreign prometheus.Counter
-
-	committed, commitErrors prometheus.Counter
-	metadata                counters[MetadataFault]
-	rebalances              prometheus.Counter
+	deliveries                 deliveries
+	duration, lateness         prometheus.Observer
+	escalations, foreign       prometheus.Counter
+	committed, commitErrors    prometheus.Counter
+	metadata                   counters[MetadataFault]
+	rebalances                 prometheus.Counter
 }
 
-// Tier creates the series of a tier. label is TierMain, or the tier's number: "1",
-// "2" and so on, also of a tier that is no longer configured but still consumed, or
-// "retired-1" where a configured tier has that number.
+// Tier creates the series of a tier, except those of partitions. label is TierMain,
+// or the tier's number: "1", "2" and so on, also of a tier that is no longer
+// configured but still consumed, or "retired-1" where a configured tier has that
+// number.
 func (r *Relay) Tier(label string) *Tier {
 	m := r.m
-	deliveries := func(outcome string) func(class string) prometheus.Counter {
-		return func(class string) prometheus.Counter {
-			return m.deliveries.WithLabelValues(r.name, label, outcome, class)
-		}
-	}
 	if label != TierMain { // nothing is ever written to main
 		m.produceErrors.WithLabelValues(r.name, label)
 	}
+	m.reparks.WithLabelValues(r.name, label)
 	return &Tier{
-		due:           m.lag.WithLabelValues(r.name, label, "due"),
-		held:          m.lag.WithLabelValues(r.name, label, "held"),
+		m: m, relay: r.name, label: label,
 		windowRecords: m.windowRecords.WithLabelValues(r.name, label),
 		windowBytes:   m.windowBytes.WithLabelValues(r.name, label),
-		delivered:     deliveries("delivered")(none),
-		failed:        newCounters(policy.Classes(), deliveries("failed")),
-		unjudged:      newCounters(policy.Classes(), deliveries("held")),
-		errors: newCounters(policy.Kinds(), func(kind string) prometheus.Counter {
-			return m.deliveryErrors.WithLabelValues(r.name, label, kind)
+		deliveries: newDeliveries(func(d delivery) prometheus.Counter {
+			return m.deliveries.WithLabelValues(r.name, label, string(d.result), text(d.class), text(d.kind))
 		}),
 		duration:     m.deliveryDuration.WithLabelValues(r.name, label),
 		lateness:     m.lateness.WithLabelValues(r.name, label),
@@ -68,16 +59,7 @@ func (r *Relay) Tier(label string) *Tier {
 // waits where it is and no attempt is spent.
 func (t *Tier) Attempt(o policy.Outcome, held bool) {
 	t.duration.Observe(o.Duration.Seconds())
-	if o.Delivered() {
-		t.delivered.Inc()
-		return
-	}
-	t.errors.inc(o.Kind)
-	if held {
-		t.unjudged.inc(o.Class)
-		return
-	}
-	t.failed.inc(o.Class)
+	t.deliveries.inc(delivery{ResultOf(o, held), o.Class, o.Kind})
 }
 
 // Late measures how long after its time a record's POST started. A clock that was
@@ -89,13 +71,6 @@ func (t *Tier) Escalated() { t.escalations.Inc() }
 
 // Foreign counts a record that was skipped because it belongs to another group.
 func (t *Tier) Foreign() { t.foreign.Inc() }
-
-// SetLag sets how many records of the assigned partitions are not done: due by
-// now, and not yet due.
-func (t *Tier) SetLag(due, held int) {
-	t.due.Set(float64(due))
-	t.held.Set(float64(held))
-}
 
 // SetWindow sets what is held in memory, in all partitions.
 func (t *Tier) SetWindow(records int, bytes int64) {

@@ -2,14 +2,12 @@ package tier
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
 	"sync"
 	"time"
 
 	"github.com/IBM/sarama"
 
-	"github.com/retryd/retryd/internal/kafka"
 	"github.com/retryd/retryd/internal/record"
 	"github.com/retryd/retryd/internal/window"
 )
@@ -45,19 +43,21 @@ type claim struct {
 	paused    bool              // the client does not fetch this partition
 	clock     int64             // epoch ms when run last looked
 
-	wake chan struct{} // something under mu changed that run waits for
+	wake    chan struct{} // something under mu changed that run waits for
+	turning pulse         // of run's loop
 
 	mu       sync.Mutex
 	offsets  *window.Offsets
 	share    *window.Share
 	returned []*job        // back from a worker or a producer, to be held again
-	outside  int           // jobs that were let out and did not come back yet
+	outside  []*job        // let out, and not yet back
 	moving   int           // judged, and not yet acknowledged by the next topic
 	waiting  bool          // run waits for a completion, for room or for an acknowledgement
 	closed   bool          // nothing is held any more: what comes back is dropped
 	idle     chan struct{} // closed when closed and nothing is outside
-	seen     snapshot      // written by run
-	measured measured      // by the gauge before
+	asked    bool          // run is to look at what it holds
+	seen     snapshot      // when it last did
+	measured measured      // by the measurement before
 }
 
 func newClaim(s *session, partition int32, start int64) *claim {
@@ -65,6 +65,7 @@ func newClaim(s *session, partition int32, start int64) *claim {
 		relay: s.consumer.relay, consumer: s.consumer, session: s, partition: partition, unread: start,
 		offsets: window.NewOffsets(start),
 		share:   s.consumer.relay.deps.Budget.Join(),
+		asked:   true,
 		seen:    snapshot{next: start},
 		wake:    make(chan struct{}, 1),
 		idle:    make(chan struct{}),
@@ -78,14 +79,18 @@ func (c *claim) run(ctx context.Context, messages <-chan *sarama.ConsumerMessage
 	c.resume() // a pause outlives the session that made it
 	timer := time.NewTimer(tickInterval)
 	defer timer.Stop()
+	defer c.turning.rest()
 	for {
 		now := time.Now()
-		moving := c.collect()
+		c.turning.beat(now.Sub(c.relay.born))
+		moving, asked := c.collect()
 		c.noticeClockStep(now)
 		c.resend(now)
 		c.throttle(now)
-		c.publish(now)
-		next, offer := c.next(now, moving)
+		if asked {
+			c.look(now)
+		}
+		next, to := c.next(now, moving)
 		timer.Reset(c.untilWake(now))
 		select {
 		case <-ctx.Done():
@@ -95,9 +100,9 @@ func (c *claim) run(ctx context.Context, messages <-chan *sarama.ConsumerMessage
 				return
 			}
 			c.takeSome(m, messages)
-		case offer <- next:
+		case to <- next:
 			c.window.Pop()
-			c.letOut()
+			c.letOut(next)
 		case <-c.wake:
 		case <-timer.C:
 		}
@@ -105,8 +110,9 @@ func (c *claim) run(ctx context.Context, messages <-chan *sarama.ConsumerMessage
 }
 
 // collect takes back what came back, and returns how many records are judged but
-// not yet acknowledged by their next topic.
-func (c *claim) collect() (moving int) {
+// not yet acknowledged by their next topic, and whether somebody asked for a look at
+// what is held.
+func (c *claim) collect() (moving int, asked bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i, j := range c.returned {
@@ -115,7 +121,8 @@ func (c *claim) collect() (moving int) {
 	}
 	c.returned = c.returned[:0]
 	c.waiting = c.paused || c.moving >= maxMoving
-	return c.moving
+	asked, c.asked = c.asked, false
+	return c.moving, asked
 }
 
 func (c *claim) hold(j *job) {
@@ -159,7 +166,7 @@ func (c *claim) resend(now time.Time) {
 			return
 		}
 		c.unwritten.Pop()
-		c.letOut()
+		c.letOut(j)
 		c.relay.send(j)
 	}
 }
@@ -210,6 +217,7 @@ func (c *claim) untilWake(now time.Time) time.Duration {
 
 // takeSome takes a record and those that came with it.
 func (c *claim) takeSome(m *sarama.ConsumerMessage, messages <-chan *sarama.ConsumerMessage) {
+	c.relay.over(kindRead, c.consumer.source.topic)
 	c.take(m)
 	for range min(len(messages), maxDrain) {
 		m, ok := <-messages
@@ -217,44 +225,5 @@ func (c *claim) takeSome(m *sarama.ConsumerMessage, messages <-chan *sarama.Cons
 			return // run sees it closed too
 		}
 		c.take(m)
-	}
-}
-
-// release drops what is merely held and waits for what is outside: an attempt that
-// started may finish, and so may its forward. What is judged already is written
-// once more, or its attempt would be repeated.
-func (c *claim) release() {
-	c.window.Clear()
-	c.mu.Lock()
-	c.closed = true
-	for _, j := range c.returned {
-		if j.move != nil {
-			c.unwritten.Push(j.due, j.record.Offset, j)
-		}
-	}
-	c.returned = nil
-	c.outside += c.unwritten.Len()
-	if c.outside == 0 {
-		close(c.idle)
-	}
-	c.mu.Unlock()
-	for j, ok := c.unwritten.Pop(); ok; j, ok = c.unwritten.Pop() {
-		c.relay.send(j)
-	}
-	c.drain()
-	c.share.Leave()
-}
-
-// errGaveUp says that what was in flight did not come back in time.
-var errGaveUp = errors.New("no answer or acknowledgement in time")
-
-func (c *claim) drain() {
-	patience := time.NewTimer(c.relay.config.Endpoint.Timeout + kafka.ForwardTimeout)
-	defer patience.Stop()
-	select {
-	case <-c.idle:
-	case <-patience.C:
-		c.relay.warn("gave up on records in flight, they are delivered again", c.consumer.source.topic, errGaveUp)
-	case <-c.consumer.abort.Done():
 	}
 }

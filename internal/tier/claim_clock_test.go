@@ -39,7 +39,7 @@ func TestClockThatWasSetBackStallsNothingThatIsOutside(t *testing.T) {
 		t.Error("the newest record lies an hour ahead, nothing is read until then")
 	}
 	outside := &job{due: now.UnixMilli()}
-	c.outside = 1
+	c.letOut(outside)
 	c.giveBack(outside, back)
 	if outside.due != back.UnixMilli() {
 		t.Errorf("due at %d, want %d: nothing but its turn is waited for", outside.due, back.UnixMilli())

@@ -32,6 +32,8 @@ type consumer struct {
 	abort   context.Context
 	group   sarama.ConsumerGroup // set by run before any session
 
+	lastError lastEvent
+
 	session atomic.Pointer[session] // nil between sessions
 	joining atomic.Bool             // from the call of Consume until a session begins
 
@@ -48,23 +50,55 @@ func (r *Relay) newConsumer(s source) *consumer {
 // run is a member of the group until ctx ends or a retired tier's topic is gone.
 func (c *consumer) run(ctx, abort context.Context) {
 	c.abort = abort
-	config, hangUp := c.relay.deps.Kafka.ConsumerConfig(c.relay.deps.Kafka.RebalanceTimeout(c.relay.config.Endpoint.Timeout))
+	config, hangUp := c.relay.deps.Kafka.ConsumerConfig(c.relay.deps.Kafka.RebalanceTimeout(c.relay.config.Endpoint.Timeout), c.relay.deps.Groups)
 	ended := make(chan struct{})
 	var interrupter sync.WaitGroup
 	interrupter.Go(func() { c.interrupt(ctx, ended, hangUp) })
 	defer interrupter.Wait()
 	defer close(ended)
 	for ctx.Err() == nil {
-		group, err := sarama.NewConsumerGroup(c.relay.deps.Kafka.Brokers, c.source.group, config)
+		err := c.connect(ctx, config)
 		if err == nil {
-			c.group = group
 			c.member(ctx)
 			return
 		}
-		c.relay.status.left(c, err)
-		c.relay.warn("cannot join the group", c.source.topic, err)
-		sleep(ctx, rejoinPause)
+		if ctx.Err() == nil {
+			c.absent(err)
+			sleep(ctx, rejoinPause)
+		}
 	}
+}
+
+// connect makes the client of the group, which reaches a broker. It is bounded by the
+// client's timeouts.
+func (c *consumer) connect(ctx context.Context, config *sarama.Config) error {
+	leave, ok := c.relay.deps.enter(ctx)
+	if !ok {
+		return ctx.Err()
+	}
+	defer leave()
+	group, err := sarama.NewConsumerGroup(c.relay.deps.Kafka.Brokers, c.source.group, config)
+	if err == nil {
+		c.group = group
+	}
+	return err
+}
+
+// absent tells why the consumer is not a member of its group.
+func (c *consumer) absent(err error) {
+	c.lastError.note(time.Now(), explain(err))
+	c.relay.raise(kindMember, c.source.group, err)
+}
+
+// cannotRead tells of an error of a fetch. The client fetches again by itself; brokers
+// that do not answer end the session, too, if they stay away.
+func (c *consumer) cannotRead(err error) {
+	c.lastError.note(time.Now(), explain(err))
+	if kafka.Unreachable(err) {
+		c.relay.warn(kindRead.began(), c.source.topic, err)
+		return
+	}
+	c.relay.raise(kindRead, c.source.topic, err)
 }
 
 // interrupt hangs up on a member that waits to join once ctx has ended: the client
@@ -98,7 +132,7 @@ func (c *consumer) member(ctx context.Context) {
 	var drain sync.WaitGroup
 	drain.Go(func() {
 		for err := range c.group.Errors() {
-			c.relay.warn("cannot read the topic", c.source.topic, err)
+			c.cannotRead(err)
 		}
 	})
 	for hasty := 0; ctx.Err() == nil && !c.retiredAndGone(); {
@@ -110,16 +144,14 @@ func (c *consumer) member(ctx context.Context) {
 		switch {
 		case ctx.Err() != nil:
 		case err != nil && !errors.Is(err, context.Canceled): // that was restart
-			c.relay.status.left(c, err)
-			c.relay.reportReady()
-			c.relay.warn("cannot consume the topic", c.source.topic, err)
+			c.absent(err)
 			sleep(ctx, rejoinPause)
 		case hasty > hastySessions:
 			sleep(ctx, rejoinPause)
 		}
 	}
 	if err := c.group.Close(); err != nil {
-		c.relay.warn("cannot leave the group", c.source.topic, err)
+		c.relay.warn("cannot leave the group: its partitions rest until kafka.session_timeout is over", c.source.topic, err)
 	}
 	drain.Wait()
 }
@@ -184,9 +216,8 @@ func (c *consumer) retire() {
 	c.mu.Lock()
 	c.gone = true
 	c.mu.Unlock()
-	c.relay.status.forget(c)
-	c.metrics.SetLag(0, 0)
-	c.metrics.SetWindow(0, 0)
+	c.relay.members.forget(c)
+	c.relay.drop(kindMember, c.source.group)
 	c.relay.log.Info("retired tier topic was deleted: it is no longer consumed", zap.String(logging.FieldTopic, c.source.topic))
 	c.restart()
 }
@@ -195,39 +226,6 @@ func (c *consumer) retire() {
 // before Kafka 2.8 has none, and a session without partitions did not ask.
 func otherTopic(a, b [16]byte) bool {
 	return a != b && a != [16]byte{} && b != [16]byte{}
-}
-
-// handler adapts a consumer to sarama's group handler.
-type handler struct{ c *consumer }
-
-// Setup begins a session before any claim is read.
-func (h handler) Setup(s sarama.ConsumerGroupSession) error {
-	h.c.metrics.Rebalanced()
-	begun, err := h.c.begin(s)
-	if err != nil {
-		return err
-	}
-	h.c.session.Store(begun)
-	h.c.joining.Store(false)
-	h.c.relay.status.joined(h.c)
-	h.c.relay.reportReady()
-	return nil
-}
-
-// ConsumeClaim reads one partition until it is revoked.
-func (h handler) ConsumeClaim(s sarama.ConsumerGroupSession, claim sarama.ConsumerGroupClaim) error {
-	running := h.c.session.Load()
-	return running.consume(s.Context(), claim)
-}
-
-// Cleanup ends the session after all claims have returned. It is also called after
-// a Setup that failed, when there is none.
-func (h handler) Cleanup(sarama.ConsumerGroupSession) error {
-	if s := h.c.session.Load(); s != nil {
-		s.finish()
-		h.c.session.Store(nil)
-	}
-	return nil
 }
 
 // sleep waits, at most until ctx ends.

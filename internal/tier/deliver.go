@@ -2,15 +2,18 @@ package tier
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/retryd/retryd/internal/forward"
+	"github.com/retryd/retryd/internal/metrics"
 	"github.com/retryd/retryd/internal/policy"
 )
 
 // work attempts records until ctx ends. It takes a record only when the gate lets
-// it: while the endpoint is left alone, records wait in their windows.
-func (r *Relay) work(ctx context.Context) {
+// it: while the endpoint is left alone, records wait in their windows. busy tells how
+// long it has been with one record.
+func (r *Relay) work(ctx context.Context, busy *pulse) {
 	for {
 		pass, err := r.gate.Enter(ctx)
 		if err != nil {
@@ -21,7 +24,9 @@ func (r *Relay) work(ctx context.Context) {
 			r.gate.Cancel(pass)
 			return
 		case j := <-r.jobs:
+			busy.beat(r.age())
 			r.handle(ctx, j, pass)
+			busy.rest()
 		}
 	}
 }
@@ -60,13 +65,15 @@ func (r *Relay) attempt(ctx context.Context, j *job, pass forward.Pass, start ti
 		j.claim.giveBack(j, start)
 		return
 	}
+	r.noteRefusal(outcome)
 	r.gate.Leave(pass, outcome.Class)
+	r.noteAnswer(outcome)
 
 	now := time.Now()
 	judged := j.state
 	judged.Late += late
 	d := policy.Decide(r.schedule, judged, outcome, now, r.uniform())
-	consumer.metrics.Attempt(outcome, d.Action == policy.ActionHold)
+	consumer.attempted(j, outcome, d, now)
 	consumer.logAttempt(j, outcome, late)
 	switch d.Action {
 	case policy.ActionDone:
@@ -81,6 +88,20 @@ func (r *Relay) attempt(ctx context.Context, j *job, pass forward.Pass, start ti
 		})
 		r.send(j)
 	}
+}
+
+// attempted counts an attempt.
+func (c *consumer) attempted(j *job, o policy.Outcome, d policy.Decision, now time.Time) {
+	held := d.Action == policy.ActionHold
+	c.metrics.Attempt(o, held)
+	c.relay.metrics.Attempt(j.state.Attempt+1, metrics.ResultOf(o, held))
+	if o.Delivered() {
+		c.relay.metrics.EndToEnd(now.Round(0).Sub(j.origin()))
+		return
+	}
+	text := fmt.Sprintf("%s/%d offset %d, attempt %d: %s", j.record.Topic, j.record.Partition, j.record.Offset, j.state.Attempt+1, o.Error)
+	c.lastError.note(now, text)
+	c.relay.lastError.note(now, text)
 }
 
 // expire dead-letters a record that may no longer be delivered.

@@ -9,9 +9,12 @@ import (
 	"time"
 
 	"github.com/IBM/sarama"
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 
 	"github.com/retryd/retryd/internal/forward"
 	"github.com/retryd/retryd/internal/kafka"
+	"github.com/retryd/retryd/internal/metrics"
 	"github.com/retryd/retryd/internal/policy"
 	"github.com/retryd/retryd/test/harness"
 )
@@ -189,4 +192,56 @@ func (r *rig) handle(t *testing.T, j *job) {
 		t.Fatal(err)
 	}
 	r.relay.handle(t.Context(), j, pass)
+}
+
+func TestAttemptIsCountedByItsNumber(t *testing.T) {
+	r := tierRig(t)
+	defer r.stop()
+	registry := prometheus.NewRegistry()
+	r.relay.metrics = metrics.New(registry, "test").Relay("orders", 3)
+	r.consumer.metrics = r.relay.metrics.Tier("1")
+	var status atomic.Int64
+	withEndpoint(t, r, func(harness.Request) harness.Answer { return harness.Answer{Status: int(status.Load())} })
+	routed(r, nil, nil)
+	status.Store(http.StatusUnauthorized)
+	r.handle(t, r.readNow(t))
+	r.relay.gate = forward.NewGate(func(time.Duration, policy.Class) {}) // one that does not pause
+	status.Store(http.StatusServiceUnavailable)
+	r.handle(t, r.worker())
+	status.Store(http.StatusOK)
+	r.handle(t, r.readNow(t))
+	for outcome, want := range map[string]float64{"held": 1, "failed": 1, "delivered": 1} {
+		if got := sample(t, registry, "retryd_attempts_total", map[string]string{"attempt": "2", "outcome": outcome}).GetCounter().GetValue(); got != want {
+			t.Errorf("%v second attempts %s, want %v", got, outcome, want)
+		}
+	}
+	if n := sample(t, registry, "retryd_end_to_end_seconds", nil).GetHistogram().GetSampleCount(); n != 1 {
+		t.Errorf("%d records measured end to end, want the one that was delivered", n)
+	}
+	if e := r.consumer.lastError.get(); e == nil || e.Text != "orders.retry.1/0 offset 0, attempt 2: status 503" {
+		t.Errorf("last error %v", e)
+	}
+}
+
+// sample returns the series of a metric that has all the labels, or nil.
+func sample(t *testing.T, g prometheus.Gatherer, name string, labels map[string]string) *dto.Metric {
+	t.Helper()
+	families, err := g.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			matching := 0
+			for _, l := range m.GetLabel() {
+				if labels[l.GetName()] == l.GetValue() {
+					matching++
+				}
+			}
+			if f.GetName() == name && matching == len(labels) {
+				return m
+			}
+		}
+	}
+	return nil
 }

@@ -55,11 +55,11 @@ func TestStopDoesNotWaitForTheGroupToGather(t *testing.T) {
 	var running sync.WaitGroup
 	running.Go(func() { r.Run(ctx, context.Background(), f.cluster) })
 	waitForMembers(t, f.brokers, "retryd-orders", 2)
-	r.status.each(func(c *consumer) {
+	for _, c := range r.members.all() {
 		if !c.joining.Load() {
 			t.Error("a member that waits for the others does not count as joining: a stop would not interrupt it")
 		}
-	})
+	}
 	cancel()
 	stopped := make(chan struct{})
 	go func() {
@@ -156,7 +156,7 @@ func (stranger) ResetOffset(string, int32, int64, string) {}
 func TestSharesOfClaimsThatNeverRanAreGivenBack(t *testing.T) {
 	f := newField(t, nil)
 	harness.CreateTopic(t, f.brokers, "orders", 1, nil)
-	r := &Relay{deps: f.deps, cluster: f.cluster, log: zap.NewNop(), metrics: f.deps.Metrics.Relay("orders")}
+	r := &Relay{deps: f.deps, cluster: f.cluster, log: zap.NewNop(), metrics: f.deps.Metrics.Relay("orders", 0)}
 	if _, err := r.newConsumer(source{topic: "orders", group: "g", label: "main"}).begin(stranger{}); !errors.Is(err, kafka.ErrFenced) {
 		t.Fatalf("begin of a member that is none: %v, want fenced", err)
 	}
@@ -175,11 +175,11 @@ func TestMemberThatStopsLeavesItsGroup(t *testing.T) {
 	f := newField(t, nil)
 	harness.CreateTopic(t, f.brokers, "orders", 1, nil)
 	first, _ := f.relay(t, "orders", 0)
-	first.status.each(func(c *consumer) {
+	for _, c := range first.members.all() {
 		if c.joining.Load() {
 			t.Error("a member with a session counts as joining: a stop would break it")
 		}
-	})
+	}
 	var others []func()
 	for range 2 { // without a partition, so that they stop at once
 		_, stop := f.relay(t, "orders", 0)

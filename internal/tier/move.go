@@ -26,6 +26,7 @@ type move struct {
 	at       time.Time      // of the decision: the hop's timestamp
 	outcome  policy.Outcome // of the attempt; none of a record that expired
 	trimmed  bool           // diagnostics were dropped, since it did not fit
+	stuck    string         // the topic that did not take it at the last try; empty: none
 }
 
 // send writes a record to its next topic, as that is now: after an error it may have
@@ -41,15 +42,39 @@ func (r *Relay) sent(j *job, offset int64, err error) {
 	m := j.move
 	switch {
 	case err == nil:
+		r.unstick(m, r.over)
 		j.claim.consumer.moved(j, offset)
 		j.claim.complete(j)
 	case errors.Is(err, kafka.ErrTooLarge) && !(m.to.dlt && m.trimmed):
 		r.metrics.ProduceError(m.label())
+		r.unstick(m, r.over)
 		r.deadLetterOversize(j)
 	default: // it may have been written; written again it is a repeat, never lost
 		r.metrics.ProduceError(m.label())
-		r.warn("cannot write a record, it is held until that succeeds", m.to.topic, fmt.Errorf("%s/%d offset %d: %w", j.record.Topic, j.record.Partition, j.record.Offset, err))
-		j.claim.giveBack(j, time.Now().Add(resendPause))
+		r.stick(m, err)
+		if held := j.claim.giveBack(j, time.Now().Add(resendPause)); !held {
+			r.unstick(m, r.drop) // the partition's next owner has it
+		}
+	}
+}
+
+// stick makes known that a topic does not take a record; see unstick.
+func (r *Relay) stick(m *move, err error) {
+	if m.stuck == m.to.topic {
+		r.raise(kindWrite, m.stuck, err)
+		return
+	}
+	r.unstick(m, r.over)
+	m.stuck = m.to.topic
+	r.raiseFor(kindWrite, m.stuck, err)
+}
+
+// unstick ends what stick began, once no other record is held up by the same topic:
+// one that takes some records may refuse others, as when a partition has no leader.
+func (r *Relay) unstick(m *move, end func(kind, string)) {
+	if m.stuck != "" {
+		end(kindWrite, m.stuck)
+		m.stuck = ""
 	}
 }
 

@@ -1,7 +1,6 @@
 package tier
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -90,15 +89,6 @@ func header(m *sarama.ProducerMessage, name string) string {
 		}
 	}
 	return ""
-}
-
-func TestIsFaultTellsPeopleFromClusters(t *testing.T) {
-	if isFault(errors.New("connection refused")) {
-		t.Error("a cluster that does not answer counts as the relay's own fault")
-	}
-	if !isFault(errStartNeeded) {
-		t.Error("a missing start does not count as the relay's own fault")
-	}
 }
 
 // fakeWriter answers each write with the next error, and keeps what was written.

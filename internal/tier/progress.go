@@ -5,11 +5,25 @@ import "time"
 // What workers, producers and the commit writer tell a claim, from any goroutine.
 // Each job that was let out comes back by one complete or one giveBack.
 
-// letOut counts a job that leaves for a worker or a producer.
-func (c *claim) letOut() {
+// letOut notes a job that leaves for a worker or a producer, or has just left.
+func (c *claim) letOut(j *job) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.outside++
+	if j.place == backAlready {
+		j.place = 0
+		return
+	}
+	c.note(j)
+}
+
+// backAlready is the place of a job whose worker was faster than the note of its
+// leaving.
+const backAlready = -1
+
+// note adds a job to those outside. The caller holds mu.
+func (c *claim) note(j *job) {
+	c.outside = append(c.outside, j)
+	j.place = len(c.outside)
 }
 
 // low returns the offset to commit.
@@ -29,7 +43,7 @@ func (c *claim) complete(j *job) {
 	if j.move != nil {
 		c.moving--
 	}
-	c.cameBack()
+	c.cameBack(j)
 	if c.waiting {
 		c.waiting = false
 		c.nudge()
@@ -38,21 +52,31 @@ func (c *claim) complete(j *job) {
 
 // giveBack returns a job, due at another time, but never before its x-not-before;
 // nothing is decided by it. A closed claim drops it: the next owner reads it again.
-func (c *claim) giveBack(j *job, due time.Time) {
+func (c *claim) giveBack(j *job, due time.Time) (held bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.closed {
 		j.due = max(j.notBefore(), due.UnixMilli())
 		c.returned = append(c.returned, j)
 	}
-	c.cameBack()
+	c.cameBack(j)
 	c.nudge()
+	return !c.closed
 }
 
-// cameBack counts a job that came back. The caller holds mu.
-func (c *claim) cameBack() {
-	c.outside--
-	if c.closed && c.outside == 0 {
+// cameBack strikes a job from those outside. The caller holds mu.
+func (c *claim) cameBack(j *job) {
+	if j.place == 0 {
+		j.place = backAlready
+		return
+	}
+	last := len(c.outside) - 1
+	moved := c.outside[last]
+	c.outside[j.place-1], moved.place = moved, j.place
+	c.outside[last] = nil
+	c.outside = c.outside[:last]
+	j.place = 0
+	if c.closed && last == 0 {
 		close(c.idle)
 	}
 }

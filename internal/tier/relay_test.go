@@ -17,6 +17,7 @@ import (
 
 	"github.com/retryd/retryd/internal/devbroker"
 	"github.com/retryd/retryd/internal/kafka"
+	"github.com/retryd/retryd/internal/logging"
 	"github.com/retryd/retryd/internal/metrics"
 	"github.com/retryd/retryd/internal/policy"
 	"github.com/retryd/retryd/internal/window"
@@ -31,6 +32,7 @@ func TestMain(m *testing.M) {
 
 // field is an embedded broker, an endpoint, and what a relay needs to run there.
 type field struct {
+	broker   *devbroker.Broker
 	brokers  []string
 	cluster  *kafka.Cluster
 	endpoint *harness.Endpoint
@@ -54,11 +56,12 @@ func newField(t *testing.T, plan harness.Plan) *field {
 	producers := kafka.NewProducers(c)
 	t.Cleanup(producers.Close)
 	return &field{
-		brokers: c.Brokers, cluster: cluster, endpoint: harness.StartEndpoint(t, plan),
+		broker: broker, brokers: c.Brokers, cluster: cluster, endpoint: harness.StartEndpoint(t, plan),
 		deps: Deps{
 			Kafka: c, Topics: kafka.TopicsConfig{Create: true}, Window: window.DefaultConfig(),
 			Producers: producers, Budget: window.NewBudget(64 << 20),
 			Metrics: metrics.New(prometheus.NewRegistry(), "test"), Log: zaptest.NewLogger(t), Version: "test",
+			Limiter: &logging.Limiter{}, Starts: make(chan struct{}, 2), Groups: 1,
 		},
 	}
 }
@@ -89,7 +92,7 @@ func (f *field) run(t *testing.T, c Config) (r *Relay, stop func()) {
 		running.Wait()
 	})
 	t.Cleanup(stop)
-	harness.WaitFor(t, time.Minute, "readiness", func() bool { text, _ := r.Problem(); return text == "" })
+	harness.WaitFor(t, time.Minute, "readiness", func() bool { return r.Status(time.Now()).Ready })
 	return r, stop
 }
 
@@ -136,6 +139,21 @@ func (f *field) write(t *testing.T, ids ...string) {
 	}
 }
 
+// writeAt writes a record of each time to the only partition of a topic.
+func (f *field) writeAt(t *testing.T, topic string, times ...time.Time) {
+	t.Helper()
+	producer, err := sarama.NewSyncProducer(f.brokers, harness.ClientConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer producer.Close()
+	for _, at := range times {
+		if _, _, err := producer.SendMessage(&sarama.ProducerMessage{Topic: topic, Timestamp: at}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func (f *field) awaitAccepted(t *testing.T, ids ...string) {
 	t.Helper()
 	harness.WaitFor(t, time.Minute, fmt.Sprint("acceptance of ", ids), func() bool {
@@ -163,12 +181,10 @@ func TestRetiredTierIsConsumedUntilItsTopicIsDeleted(t *testing.T) {
 	}
 	harness.DeleteTopic(t, f.brokers, "orders.retry.3")
 	harness.WaitFor(t, time.Minute, "the end of the retired tier's consumer", func() bool {
-		n := 0
-		r.status.each(func(*consumer) { n++ })
-		return n == 2 // main and the one tier
+		return len(r.members.all()) == 2 // main and the one tier
 	})
-	if text, _ := r.Problem(); text != "" {
-		t.Errorf("after the topic of a retired tier was deleted the relay is not ready: %s", text)
+	if s := r.Status(time.Now()); !s.Ready || len(s.Tiers) != 2 {
+		t.Errorf("after the topic of a retired tier was deleted: %+v, want it ready with two tiers", s)
 	}
 }
 
@@ -195,7 +211,7 @@ func TestFencedMemberHasNoLease(t *testing.T) {
 	f := newField(t, nil)
 	harness.CreateTopic(t, f.brokers, "orders", 1, nil)
 	f.relay(t, "orders", 0) // the group's real member
-	r := &Relay{deps: f.deps, cluster: f.cluster, metrics: f.deps.Metrics.Relay("stranger")}
+	r := &Relay{deps: f.deps, cluster: f.cluster, metrics: f.deps.Metrics.Relay("stranger", 0)}
 	consumer := r.newConsumer(source{topic: "orders", group: "retryd-orders", label: metrics.TierMain})
 	s := &session{
 		consumer: consumer, acked: map[int32]int64{}, sent: time.Now(),

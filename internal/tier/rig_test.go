@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/retryd/retryd/internal/kafka"
+	"github.com/retryd/retryd/internal/logging"
 	"github.com/retryd/retryd/internal/metrics"
 	"github.com/retryd/retryd/internal/policy"
 	"github.com/retryd/retryd/internal/window"
@@ -72,16 +73,18 @@ func newStoppedRig(t *testing.T, src source, win window.Config) *rig {
 	r := &Relay{
 		deps: Deps{
 			Kafka: kafka.Config{SessionTimeout: rigSession}, Window: win,
-			Budget: window.NewBudget(1 << 20), Log: zap.NewNop(),
+			Budget: window.NewBudget(1 << 20), Log: zap.NewNop(), Limiter: &logging.Limiter{},
 		},
 		config: Config{Topic: "orders", Group: "g", DLT: DLT{Topic: "orders.DLT"}},
 		schedule: policy.Schedule{
 			Steps:  []policy.Step{{Delay: time.Second}, {Delay: time.Second}, {Delay: time.Second}},
 			Budget: time.Hour, Lifetime: time.Hour, LimitedAttempts: 3,
 		},
-		metrics: metrics.New(prometheus.NewRegistry(), "test").Relay("orders"),
+		metrics: metrics.New(prometheus.NewRegistry(), "test").Relay("orders", 3),
 		log:     zap.NewNop(),
 		jobs:    make(chan *job),
+		born:    time.Now(),
+		working: make([]pulse, 1),
 		uniform: rand.New(rand.NewPCG(1, 2)).Float64,
 	}
 	r.config.Endpoint.Timeout = rigTimeout
@@ -123,12 +126,14 @@ func (r *rig) read(due time.Time, headers ...sarama.RecordHeader) int64 {
 }
 
 func message(offset int64, due time.Time, headers ...sarama.RecordHeader) *sarama.ConsumerMessage {
-	notBefore := sarama.RecordHeader{Key: []byte("x-not-before"), Value: []byte(strconv.FormatInt(due.UnixMilli(), 10))}
+	notBefore := sarama.RecordHeader{Key: []byte("x-not-before"), Value: []byte(millis(due))}
 	return &sarama.ConsumerMessage{
 		Topic: rigTopic, Offset: offset, Timestamp: time.Now(),
 		Headers: append([]*sarama.RecordHeader{&notBefore}, pointers(headers)...),
 	}
 }
+
+func millis(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) }
 
 func pointers(headers []sarama.RecordHeader) (list []*sarama.RecordHeader) {
 	for i := range headers {

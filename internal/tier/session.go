@@ -16,9 +16,6 @@ import (
 	"github.com/retryd/retryd/internal/window"
 )
 
-// commitInterval is how often complete work is committed.
-const commitInterval = time.Second
-
 // session is one generation of a group as this member sees it: its claims, its
 // lease, and the one writer of its commits.
 //
@@ -39,9 +36,14 @@ type session struct {
 	stop  context.CancelFunc
 	wrote sync.WaitGroup // the commit writer
 
-	mu    sync.Mutex
-	sent  time.Time       // when the last acknowledged commit was sent; zero: none
-	acked map[int32]int64 // what it held
+	writing pulse
+	acked   map[int32]int64 // what the last acknowledged commit held
+	failed  int             // commits in a row; used by the one that commits, like acked
+
+	mu       sync.Mutex
+	sent     time.Time                   // when the last acknowledged commit was sent; zero: none
+	over     bool                        // nothing more is measured
+	measured map[int32]metrics.Partition // as far as it was
 }
 
 // begin settles where each claim starts, and commits it: that is the lease, and
@@ -151,8 +153,7 @@ func (s *session) finish() {
 		err := s.commit(false)
 		if err == nil || errors.Is(err, kafka.ErrFenced) || time.Now().After(deadline) || s.consumer.abort.Err() != nil {
 			if err != nil {
-				s.consumer.relay.log.Warn("last commit of the session is missing: what was completed since the one before is delivered again",
-					zap.String(logging.FieldTopic, s.consumer.source.topic), zap.String(logging.FieldError, kafka.Explain(err)))
+				s.consumer.relay.warn("last commit of the session is missing: what was completed since the one before is delivered again", s.consumer.source.topic, err)
 			}
 			break
 		}
@@ -161,89 +162,23 @@ func (s *session) finish() {
 	s.leaveBudget()
 }
 
+// forget ends what is told of the session: its measurements, whose series the next
+// owner of the partitions exports, and troubles that it had.
+func (s *session) forget() {
+	s.mu.Lock()
+	s.over = true
+	for p := range s.claims {
+		s.consumer.metrics.RemovePartition(p)
+	}
+	s.mu.Unlock()
+	s.consumer.metrics.SetWindow(0, 0)
+	s.consumer.relay.drop(kindCommit, s.member.Group)
+	s.consumer.relay.drop(kindRead, s.consumer.source.topic)
+}
+
 // leaveBudget gives back the claims' shares, also of those that never ran.
 func (s *session) leaveBudget() {
 	for _, c := range s.claims {
 		c.share.Leave()
-	}
-}
-
-// writeCommits is the group's one commit writer.
-func (s *session) writeCommits(ctx context.Context) {
-	tick := time.NewTicker(commitInterval)
-	defer tick.Stop()
-	for {
-		asked := false
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		case <-s.renew:
-			asked = true
-		}
-		if err := s.commit(asked); err != nil {
-			s.consumer.relay.warn("cannot commit", s.consumer.source.topic, err)
-			sleep(ctx, 100*time.Millisecond)
-		}
-	}
-}
-
-// commit writes what changed since the last acknowledged commit; if everything is
-// asked for, the unchanged offsets too, which renews the lease.
-func (s *session) commit(everything bool) error {
-	topic := s.consumer.source.topic
-	offsets, low := kafka.Offsets{}, map[int32]int64{}
-	for p, c := range s.claims {
-		at := c.low()
-		if last, known := s.acked[p]; known && last == at && !everything {
-			continue
-		}
-		low[p] = at
-		offsets.Set(topic, p, kafka.Committed{Offset: at, Metadata: window.Metadata{TopicID: s.topicID}.Encode(at)})
-	}
-	if len(offsets) == 0 {
-		return nil
-	}
-	sent := time.Now()
-	err := s.consumer.relay.cluster.Commit(s.member, offsets)
-	s.consumer.metrics.Committed(err)
-	if errors.Is(err, kafka.ErrFenced) {
-		s.lease(time.Time{})
-	}
-	if err != nil {
-		return err
-	}
-	for p, at := range low {
-		s.acked[p] = at // only one commit is in flight: begin, the writer, or finish
-	}
-	s.lease(sent)
-	for _, c := range s.claims {
-		c.nudge()
-	}
-	return nil
-}
-
-func (s *session) lease(sent time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.sent = sent
-}
-
-// leased reports whether an attempt may start at a moment. Both clocks are asked:
-// the monotonic one stands still while the machine sleeps, the wall clock can be
-// set.
-func (s *session) leased(at time.Time) bool {
-	s.mu.Lock()
-	sent := s.sent
-	s.mu.Unlock()
-	half := s.consumer.relay.deps.Kafka.SessionTimeout / 2
-	return !sent.IsZero() && at.Sub(sent) < half && at.Round(0).Sub(sent.Round(0)) < half
-}
-
-// requestRenewal asks for a commit now, without waiting for it.
-func (s *session) requestRenewal() {
-	select {
-	case s.renew <- struct{}{}:
-	default:
 	}
 }

@@ -15,6 +15,55 @@ import (
 // errStartNeeded says that only a person knows where a new group begins.
 var errStartNeeded = errors.New("start is needed")
 
+// Start is where the group on the main topic begins, if it has not begun.
+type Start struct {
+	Committed bool  // the group has commits: nothing begins anew, and the rest is zero
+	Needed    bool  // the topic has records, and the relay's start does not say what to do with them
+	Records   int64 // what a first start would read
+	Total     int64 // what the topic holds; both count offsets, so markers of transactions too
+
+	topic kafka.Topic
+	at    map[int32]int64 // per partition, unless Needed
+}
+
+// FirstStart looks where the group of a relay that consumes its main topic would
+// begin. It changes nothing. An error that wraps kafka.ErrNoTopic says that the topic
+// does not exist.
+func FirstStart(cluster *kafka.Cluster, c Config) (Start, error) {
+	found, err := cluster.Topics(c.Topic)
+	if err != nil {
+		return Start{}, err
+	}
+	topic, exists := found[c.Topic]
+	if !exists {
+		return Start{}, fmt.Errorf("main topic %s: %w", c.Topic, kafka.ErrNoTopic)
+	}
+	partitions := map[string][]int32{topic.Name: numbers(topic.Partitions)}
+	committed, err := cluster.Committed(c.Group, partitions)
+	if err != nil || len(committed[topic.Name]) > 0 {
+		return Start{Committed: err == nil}, err
+	}
+	begins, err := cluster.Begins(partitions)
+	if err != nil {
+		return Start{}, err
+	}
+	ends, err := cluster.Ends(partitions)
+	if err != nil {
+		return Start{}, err
+	}
+	s := Start{topic: topic, Total: between(begins[topic.Name], ends[topic.Name])}
+	s.at, err = startAt(c.Start, begins[topic.Name], ends[topic.Name], func(millis int64) (map[int32]int64, error) {
+		since, err := cluster.Since(atOnce(topic, millis))
+		return since[topic.Name], err
+	})
+	if errors.Is(err, errStartNeeded) {
+		s.Needed = true
+		return s, nil
+	}
+	s.Records = between(s.at, ends[topic.Name])
+	return s, err
+}
+
 // resolveStart settles, once, where the main group begins: if it has no commit
 // yet, the offset of every partition is committed before the first read, so that
 // a partition that appears later is the only one that begins at its earliest.
@@ -22,50 +71,35 @@ func (r *Relay) resolveStart() error {
 	if r.started || !r.config.Consume {
 		return nil
 	}
-	main := r.routes.Load().topics[r.config.Topic]
-	partitions := map[string][]int32{main.Name: numbers(main.Partitions)}
-	committed, err := r.cluster.Committed(r.config.Group, partitions)
-	if err != nil {
+	first, err := FirstStart(r.cluster, r.config)
+	switch {
+	case err != nil:
 		return err
+	case first.Needed:
+		return fmt.Errorf("group %s has no committed offset and topic %s holds about %d records: %w; say start: earliest to deliver them, latest to skip them, or a time (RFC 3339)",
+			r.config.Group, r.config.Topic, first.Total, errStartNeeded)
+	case !first.Committed:
+		err = r.commitStart(first)
 	}
-	if len(committed[main.Name]) == 0 {
-		if err := r.commitStart(main, partitions); err != nil {
-			return err
-		}
-	}
-	r.started = true
-	return nil
+	r.started = err == nil
+	return err
 }
 
-func (r *Relay) commitStart(main kafka.Topic, partitions map[string][]int32) error {
-	begins, err := r.cluster.Begins(partitions)
-	if err != nil {
-		return err
-	}
-	ends, err := r.cluster.Ends(partitions)
-	if err != nil {
-		return err
-	}
-	at, err := startAt(r.config.Start, begins[main.Name], ends[main.Name], func(millis int64) (map[int32]int64, error) {
-		since, err := r.cluster.Since(partitions, millis)
-		return since[main.Name], err
-	})
-	if err != nil {
-		return fmt.Errorf("group %s on topic %s: %w", r.config.Group, main.Name, err)
-	}
+// commitStart commits as somebody who is no member (generation -1), which a group
+// without members allows. If it has members, another instance was faster: its commits
+// are found at the next try.
+func (r *Relay) commitStart(first Start) error {
 	offsets := kafka.Offsets{}
-	for p, offset := range at {
-		offsets.Set(main.Name, p, kafka.Committed{
+	for p, offset := range first.at {
+		offsets.Set(first.topic.Name, p, kafka.Committed{
 			Offset:   offset,
-			Metadata: window.Metadata{TopicID: main.ID}.Encode(offset),
+			Metadata: window.Metadata{TopicID: first.topic.ID}.Encode(offset),
 		})
 	}
-	// A group without members takes commits without a member (generation -1). If it
-	// has members, another instance was faster: its commits are found at the next try.
-	err = r.cluster.Commit(kafka.Member{Group: r.config.Group, Generation: -1}, offsets)
+	err := r.cluster.Commit(kafka.Member{Group: r.config.Group, Generation: -1}, offsets)
 	if err == nil {
-		r.log.Info("group starts", zap.String(logging.FieldGroup, r.config.Group), zap.String(logging.FieldTopic, main.Name),
-			zap.String("start", r.config.Start), zap.Int64("records", between(at, ends[main.Name])))
+		r.log.Info("group starts", zap.String(logging.FieldGroup, r.config.Group), zap.String(logging.FieldTopic, first.topic.Name),
+			zap.String("start", r.config.Start), zap.Int64("records", first.Records))
 	}
 	return err
 }
@@ -82,14 +116,13 @@ func between(from, to map[int32]int64) int64 {
 // startAt returns the offset per partition at which a new group begins. An empty
 // topic needs no word.
 func startAt(start string, begins, ends map[int32]int64, since func(millis int64) (map[int32]int64, error)) (map[int32]int64, error) {
-	records := between(begins, ends)
 	switch {
-	case records == 0 || start == "latest":
+	case between(begins, ends) == 0 || start == "latest":
 		return ends, nil
 	case start == "earliest":
 		return begins, nil
 	case start == "":
-		return nil, fmt.Errorf("%w: the group has no committed offset and the topic holds about %d records; say start: earliest to deliver them, latest to skip them, or a time (RFC 3339)", errStartNeeded, records)
+		return nil, errStartNeeded
 	}
 	t, err := time.Parse(time.RFC3339, start)
 	if err != nil {
@@ -107,6 +140,15 @@ func startAt(start string, begins, ends map[int32]int64, since func(millis int64
 		}
 	}
 	return at, nil
+}
+
+// atOnce asks for the offset at one time in all partitions.
+func atOnce(t kafka.Topic, millis int64) map[string]map[int32]int64 {
+	at := make(map[int32]int64, t.Partitions)
+	for _, p := range numbers(t.Partitions) {
+		at[p] = millis
+	}
+	return map[string]map[int32]int64{t.Name: at}
 }
 
 // numbers lists the partitions 0 to n-1.

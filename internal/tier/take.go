@@ -72,13 +72,13 @@ func (c *claim) foreign(j *job) bool {
 // skip completes a foreign record without looking at it further.
 func (c *claim) skip(j *job) {
 	c.consumer.metrics.Foreign()
-	if n, ok := c.relay.limiter.Allow("foreign", j.record.Topic, time.Now()); ok {
+	if n, ok := c.relay.deps.Limiter.Allow("foreign", j.record.Topic, time.Now()); ok {
 		value, _ := record.Find(j.record.Headers, record.HeaderConsumer)
 		c.relay.log.Warn("record of another group is skipped: another relay shares this topic, or this relay's group was changed",
 			zap.String(logging.FieldTopic, j.record.Topic), zap.Int32(logging.FieldPartition, j.record.Partition),
 			zap.Int64(logging.FieldOffset, j.record.Offset), zap.ByteString("consumer", value), logging.Suppressed(n))
 	}
-	c.letOut()
+	c.letOut(j)
 	j.size = 0
 	c.complete(j)
 }
@@ -121,7 +121,7 @@ func (c *consumer) reportHeader(j *job, p record.Problem) {
 		return
 	}
 	c.relay.metrics.MalformedHeader(p.Header)
-	if n, ok := c.relay.limiter.Allow("malformed "+p.Header, j.record.Topic, time.Now()); ok {
+	if n, ok := c.relay.deps.Limiter.Allow("malformed "+p.Header, j.record.Topic, time.Now()); ok {
 		c.relay.log.Warn("header counts as absent", zap.String("header", p.Header), zap.String("problem", p.Reason),
 			zap.String(logging.FieldTopic, j.record.Topic), zap.Int32(logging.FieldPartition, j.record.Partition),
 			zap.Int64(logging.FieldOffset, j.record.Offset), logging.Suppressed(n))

@@ -1,5 +1,7 @@
 package window
 
+import "iter"
+
 // minHeapCap is the capacity below which a heap does not shrink.
 const minHeapCap = 64
 
@@ -57,17 +59,16 @@ func (h *Heap[T]) Pop() (v T, ok bool) {
 	return v, true
 }
 
-// CountDue returns how many values are due at now, in epoch milliseconds. It looks
-// at those and their successors only.
-func (h *Heap[T]) CountDue(now int64) int {
-	return h.countDue(0, now)
-}
-
-func (h *Heap[T]) countDue(i int, now int64) int {
-	if i >= len(h.items) || h.items[i].due > now {
-		return 0
+// All iterates over what waits and when it falls due, in no order. The heap must not
+// be changed meanwhile.
+func (h *Heap[T]) All() iter.Seq2[int64, T] {
+	return func(yield func(int64, T) bool) {
+		for i := range h.items {
+			if !yield(h.items[i].due, h.items[i].value) {
+				return
+			}
+		}
 	}
-	return 1 + h.countDue(2*i+1, now) + h.countDue(2*i+2, now)
 }
 
 // Clear drops everything, the memory included.

@@ -116,7 +116,7 @@ func BenchmarkHeap(b *testing.B) {
 	}
 }
 
-func TestHeapTellsWhatIsDue(t *testing.T) {
+func TestHeapTellsWhatWaits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var heap Heap[waiting]
 		now := rapid.Int64Range(-1, 10).Draw(t, "now")
@@ -132,7 +132,16 @@ func TestHeapTellsWhatIsDue(t *testing.T) {
 				due++
 			}
 		}
-		if got := heap.CountDue(now); got != due {
+		got := 0
+		for at, w := range heap.All() {
+			if at != w.due {
+				t.Fatalf("%v is said to be due at %d", w, at)
+			}
+			if at <= now {
+				got++
+			}
+		}
+		if got != due {
 			t.Fatalf("%d are due, want %d", got, due)
 		}
 		at, top, ok := heap.Top()

@@ -1,0 +1,117 @@
+package tier
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/retryd/retryd/internal/kafka"
+	"github.com/retryd/retryd/internal/window"
+)
+
+const (
+	// commitInterval is how often complete work is committed.
+	commitInterval = time.Second
+	// manyFailed is how many commits in a row must have failed before that is a trouble.
+	// Each has tried for up to kafka.CommitTimeout if a coordinator moves.
+	manyFailed = 3
+)
+
+// writeCommits is the group's one commit writer.
+func (s *session) writeCommits(ctx context.Context) {
+	tick := time.NewTicker(commitInterval)
+	defer tick.Stop()
+	for {
+		asked := false
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-s.renew:
+			asked = true
+		}
+		s.writing.beat(s.consumer.relay.age())
+		err := s.commit(asked)
+		s.writing.rest()
+		if err != nil {
+			s.cannotCommit(err)
+			sleep(ctx, 100*time.Millisecond)
+		}
+	}
+}
+
+// cannotCommit tells of a commit that failed. A member that was put out of its group
+// begins another session by itself.
+func (s *session) cannotCommit(err error) {
+	c := s.consumer
+	c.lastError.note(time.Now(), explain(err))
+	if errors.Is(err, kafka.ErrFenced) {
+		c.relay.warn("commit came too late: the group has begun anew, and what was not committed is delivered again by the partition's next owner", c.source.topic, err)
+		return
+	}
+	if s.failed++; s.failed >= manyFailed {
+		c.relay.raise(kindCommit, c.source.group, err)
+	}
+}
+
+// commit writes what changed since the last acknowledged commit; if everything is
+// asked for, the unchanged offsets too, which renews the lease.
+func (s *session) commit(everything bool) error {
+	topic := s.consumer.source.topic
+	offsets, low := kafka.Offsets{}, map[int32]int64{}
+	for p, c := range s.claims {
+		at := c.low()
+		if last, known := s.acked[p]; known && last == at && !everything {
+			continue
+		}
+		low[p] = at
+		offsets.Set(topic, p, kafka.Committed{Offset: at, Metadata: window.Metadata{TopicID: s.topicID}.Encode(at)})
+	}
+	if len(offsets) == 0 {
+		return nil
+	}
+	sent := time.Now()
+	err := s.consumer.relay.cluster.Commit(s.member, offsets)
+	s.consumer.metrics.Committed(err)
+	if errors.Is(err, kafka.ErrFenced) {
+		s.lease(time.Time{})
+	}
+	if err != nil {
+		return err
+	}
+	for p, at := range low {
+		s.acked[p] = at // only one commit is in flight: begin, the writer, or finish
+	}
+	s.failed = 0
+	s.lease(sent)
+	s.consumer.relay.over(kindCommit, s.member.Group)
+	for _, c := range s.claims {
+		c.nudge()
+	}
+	return nil
+}
+
+func (s *session) lease(sent time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sent = sent
+}
+
+// leased reports whether an attempt may start at a moment. Both clocks are asked:
+// the monotonic one stands still while the machine sleeps, the wall clock can be
+// set.
+func (s *session) leased(at time.Time) bool {
+	s.mu.Lock()
+	sent := s.sent
+	s.mu.Unlock()
+	half := s.consumer.relay.deps.Kafka.SessionTimeout / 2
+	return !sent.IsZero() && at.Sub(sent) < half && at.Round(0).Sub(sent.Round(0)) < half
+}
+
+// requestRenewal asks for a commit now, without waiting for it.
+func (s *session) requestRenewal() {
+	select {
+	case s.renew <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,45 @@
+package tier
+
+import (
+	"time"
+
+	"github.com/retryd/retryd/internal/record"
+)
+
+// job is a record on its way through one claim.
+type job struct {
+	claim  *claim
+	record record.Record
+	state  record.State
+	due    int64 // epoch ms; when it may be let out
+	size   int64 // bytes charged to the window
+	place  int   // among the claim's jobs that are outside, from 1; 0: it is not
+	move   *move // what is decided but not yet acknowledged; nil: the record is to be attempted
+}
+
+// notBefore returns the epoch milliseconds before which a record is not delivered; 0
+// if nothing says so, or once it was judged.
+func (j *job) notBefore() int64 {
+	if j.state.NotBefore.IsZero() || j.move != nil {
+		return 0
+	}
+	return j.state.NotBefore.UnixMilli()
+}
+
+// dueSince returns since when a record should be on its way to the endpoint, or when
+// that will be: its x-not-before; without one, as on main, it is due from the start.
+func (j *job) dueSince() time.Time {
+	if j.state.NotBefore.IsZero() {
+		return j.record.Timestamp
+	}
+	return j.state.NotBefore
+}
+
+// origin returns the timestamp of the main record, or the record's own if that is not
+// known.
+func (j *job) origin() time.Time {
+	if j.state.Origin.Timestamp.IsZero() {
+		return j.record.Timestamp
+	}
+	return j.state.Origin.Timestamp
+}

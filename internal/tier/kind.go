@@ -1,0 +1,75 @@
+package tier
+
+import (
+	"go.uber.org/zap"
+
+	"github.com/retryd/retryd/internal/logging"
+)
+
+// kind is what a trouble keeps from working. The order is that in which troubles are
+// shown.
+type kind int
+
+const (
+	kindTopics   kind = iota // the topics do not stand, or where main starts
+	kindMember               // no member of a group
+	kindRead                 // a topic cannot be read
+	kindCommit               // a group's offsets cannot be committed
+	kindWrite                // a topic does not take the records that have to go there
+	kindEndpoint             // the endpoint gives no answer
+	kindPause                // delivery pauses
+)
+
+// blocking reports whether a relay with such a trouble is not ready.
+func (k kind) blocking() bool { return k < kindEndpoint }
+
+// began and ended are the log lines of a trouble's beginning and end.
+func (k kind) began() string { return k.lines()[0] }
+func (k kind) ended() string { return k.lines()[1] }
+
+func (k kind) lines() [2]string {
+	switch k {
+	case kindTopics:
+		return [2]string{"relay is not ready", "topics of the relay are in order again"}
+	case kindMember:
+		return [2]string{"not a member of the group: this instance delivers none of its records", "member of the group again"}
+	case kindRead:
+		return [2]string{"cannot read the topic", "topic is read again"}
+	case kindCommit:
+		return [2]string{"cannot commit: delivery stops until it succeeds, when the last commit is half of kafka.session_timeout old", "commits succeed again"}
+	case kindWrite:
+		return [2]string{"cannot write a record to its next topic: it is held and written again each second, none is lost", "topic takes records again"}
+	case kindEndpoint:
+		return [2]string{"endpoint gives no answer: its records use up their attempts", "endpoint answers again"}
+	default:
+		return [2]string{"delivery pauses, no attempt is spent", "delivery goes on again"}
+	}
+}
+
+// text says what is wrong with what.
+func (k kind) text(of, why string) string {
+	switch k {
+	case kindMember:
+		return "is not a member of " + of + ": " + why
+	case kindRead:
+		return "cannot read topic " + of + ": " + why
+	case kindCommit:
+		return "cannot commit for group " + of + ": " + why
+	case kindWrite:
+		return "cannot write to topic " + of + ", its records are held: " + why
+	default:
+		return why
+	}
+}
+
+// field names what a trouble is about.
+func (k kind) field(of string) zap.Field {
+	switch k {
+	case kindMember, kindCommit:
+		return zap.String(logging.FieldGroup, of)
+	case kindEndpoint, kindPause:
+		return zap.String("endpoint", of)
+	default:
+		return zap.String(logging.FieldTopic, of)
+	}
+}

@@ -1,0 +1,142 @@
+package tier
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/retryd/retryd/internal/metrics"
+	"github.com/retryd/retryd/internal/window"
+)
+
+// minute is a tier of one minute, whose waits may be a fifth longer.
+var minute = source{topic: rigTopic, label: "1", step: 1, delay: time.Minute, most: 72 * time.Second}
+
+// readingNow has the claim look, and returns what a measurement makes of it.
+func (r *rig) readingNow(end, young int64) metrics.Partition {
+	r.ask()
+	synctest.Wait()
+	return r.reading(time.Now(), end, young)
+}
+
+func originAt(at time.Time) (headers []sarama.RecordHeader) {
+	for name, value := range map[string]string{"x-origin-topic": "orders", "x-origin-partition": "0", "x-origin-offset": "0", "x-origin-timestamp": millis(at)} {
+		headers = append(headers, sarama.RecordHeader{Key: []byte(name), Value: []byte(value)})
+	}
+	return headers
+}
+
+func TestReadingCountsEveryRecordWhereverItIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, minute, window.Config{Records: 100, Horizon: time.Hour})
+		defer r.stop()
+		routed(r, nil, nil)
+		begin := time.Now()
+		r.read(begin, originAt(begin.Add(-time.Hour))...) // will be in flight
+		r.read(begin.Add(time.Second))                    // its write will fail
+		r.read(begin.Add(2 * time.Second))                // will be due
+		r.read(begin.Add(30 * time.Second))
+		r.read(begin.Add(90 * time.Second))
+		inFlight := r.worker()
+		refused := r.worker()
+		r.judged(refused, &move{})
+		r.giveBack(refused, time.Now().Add(time.Hour)) // held until it is written again
+		time.Sleep(3*time.Second - time.Since(begin))
+		want := metrics.Partition{
+			Due: 3, Held: 2,
+			OldestDue: 3 * time.Second, // in flight, and not complete
+			Oldest:    time.Hour + 3*time.Second,
+			Furthest:  time.UnixMilli(begin.Add(90 * time.Second).UnixMilli()),
+		}
+		if diff := cmp.Diff(want, r.readingNow(5, -1)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		r.complete(inFlight)
+		want.Due, want.OldestDue, want.Oldest = 2, 2*time.Second, 3*time.Second
+		if diff := cmp.Diff(want, r.readingNow(5, -1)); diff != "" {
+			t.Errorf("once the oldest is complete (-want +got):\n%s", diff)
+		}
+		r.revoke()
+	})
+}
+
+func TestReadingSplitsWhatIsNotReadByItsAge(t *testing.T) {
+	tests := []struct {
+		name       string
+		end, young int64
+		due, held  int64
+	}{
+		{"nothing is unread", 10, -1, 0, 0},
+		{"no record is young", 110, -1, 100, 0},
+		{"all are young", 110, 10, 0, 100},
+		{"the young ones begin before what is read", 110, 3, 0, 100},
+		{"some are young", 110, 40, 30, 70},
+		{"the young ones begin behind the end", 110, 200, 100, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := newStoppedRig(t, minute, window.Config{Records: 100}).claim
+			c.seen.next = 10
+			now := time.Now()
+			got := c.reading(now, tt.end, tt.young)
+			want := metrics.Partition{Due: tt.due, Held: tt.held}
+			if tt.held > 0 {
+				want.Furthest = now.Add(72 * time.Second) // the longest wait from now on
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestMainRecordIsDueSinceItWasWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, source{topic: "orders", label: "main"}, window.Config{Records: 100})
+		defer r.stop()
+		r.messages <- &sarama.ConsumerMessage{Topic: "orders", Timestamp: time.Now().Add(-time.Minute)}
+		j := r.worker()
+		r.giveBack(j, time.Now()) // the endpoint is at fault: it waits its turn again
+		want := metrics.Partition{Due: 1, OldestDue: time.Minute, Oldest: time.Minute}
+		if diff := cmp.Diff(want, r.readingNow(1, -1)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestMarkersAtTheEndAreNoLag(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, source{topic: "orders", label: "main"}, window.Config{Records: 100})
+		defer r.stop()
+		if got := r.readingNow(2, -1); got.Due != 2 {
+			t.Errorf("at first: %d due, want 2: they may be records", got.Due)
+		}
+		if got := r.readingNow(2, -1); got.Due != 0 {
+			t.Errorf("then: %d due, want 0: the client fetches, and nothing came", got.Due)
+		}
+		r.relay.raise(kindRead, "orders", sarama.ErrTopicAuthorizationFailed)
+		if got := r.readingNow(2, -1); got.Due != 2 {
+			t.Errorf("while the topic cannot be read: %d due, want 2", got.Due)
+		}
+	})
+}
+
+func TestJobThatIsBackBeforeItsLeavingWasNotedIsNotOutside(t *testing.T) {
+	c := newStoppedRig(t, minute, window.Config{Records: 100}).claim
+	fast, slow := &job{claim: c}, &job{claim: c}
+	c.letOut(slow)
+	c.giveBack(fast, time.Now()) // its worker was faster than run
+	c.letOut(fast)
+	if len(c.outside) != 1 || c.outside[0] != slow {
+		t.Errorf("outside: %v, want the slow one alone", c.outside)
+	}
+	c.letOut(fast) // and once more, in the usual order
+	c.giveBack(slow, time.Now())
+	c.giveBack(fast, time.Now())
+	if len(c.outside) != 0 || fast.place != 0 || slow.place != 0 {
+		t.Errorf("outside: %v, want none", c.outside)
+	}
+}

@@ -1,0 +1,215 @@
+package tier
+
+import (
+	"errors"
+	"time"
+
+	"github.com/retryd/retryd/internal/kafka"
+	"github.com/retryd/retryd/internal/metrics"
+)
+
+// offsets maps topic and partition to an offset, or to a time in epoch milliseconds.
+type offsets map[string]map[int32]int64
+
+func (o offsets) set(topic string, p int32, value int64) {
+	if o[topic] == nil {
+		o[topic] = map[int32]int64{}
+	}
+	o[topic][p] = value
+}
+
+func (o offsets) get(topic string, p int32) (value int64, ok bool) {
+	value, ok = o[topic][p]
+	return value, ok
+}
+
+// Measure measures, for all relays at once, how many records of the assigned
+// partitions are due and how many are held, how old they are, and how many records the
+// dead-letter topics have. It sets the metrics, and what Status tells. It asks each
+// broker for offsets three times at most.
+//
+// An error says what could not be measured; the rest was. What could not keeps its
+// last numbers while the partition is assigned. kafka.Unreachable holds for the error
+// only if nobody answered.
+func Measure(cluster *kafka.Cluster, relays []*Relay, now time.Time) error {
+	m := measurement{now: now}
+	for _, r := range relays {
+		m.add(r)
+	}
+	topics := m.topics()
+	if len(topics) == 0 {
+		return m.knock(cluster)
+	}
+	ends, errEnds := cluster.Ends(topics)
+	if len(ends) == 0 {
+		return errEnds
+	}
+	m.ends = ends
+	begins, errBegins := cluster.Begins(m.deadLetters())
+	m.asked = m.youngSince()
+	young, errYoung := cluster.Since(m.asked)
+	m.begins, m.young = begins, young
+	for _, s := range m.sessions {
+		m.measure(s)
+	}
+	for _, r := range relays {
+		m.countDeadLetters(r)
+	}
+	return firstOf(errEnds, errBegins, errYoung)
+}
+
+// firstOf returns the first error, if any, as the words of a cluster that answers: a
+// part of it may be unreachable.
+func firstOf(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return errors.New(kafka.Explain(err))
+		}
+	}
+	return nil
+}
+
+// measurement is one measurement: what it is about, and what the cluster said.
+type measurement struct {
+	now          time.Time
+	relays       []*Relay
+	sessions     []*session
+	begins, ends offsets
+	asked, young offsets // times, and where the first record is that is younger
+}
+
+// knock asks for the main topics where there is nothing to measure yet, only to see
+// whether anybody answers.
+func (m *measurement) knock(cluster *kafka.Cluster) error {
+	var names []string
+	for _, r := range m.relays {
+		names = append(names, r.config.Topic)
+	}
+	_, _, err := cluster.Existing(names...)
+	return err
+}
+
+// add takes in a relay, and has its claims look at what they hold.
+func (m *measurement) add(r *Relay) {
+	m.relays = append(m.relays, r)
+	for _, c := range r.members.all() {
+		s := c.session.Load()
+		if s == nil {
+			continue
+		}
+		m.sessions = append(m.sessions, s)
+		for _, claim := range s.claims {
+			claim.ask()
+		}
+	}
+}
+
+// topics lists the partitions whose ends are needed.
+func (m *measurement) topics() map[string][]int32 {
+	list := m.deadLetters()
+	for _, s := range m.sessions {
+		for p := range s.claims {
+			list[s.consumer.source.topic] = append(list[s.consumer.source.topic], p)
+		}
+	}
+	return list
+}
+
+func (m *measurement) deadLetters() map[string][]int32 {
+	list := map[string][]int32{}
+	for _, r := range m.relays {
+		if dlt := r.deadLetterTopic(); dlt.Partitions > 0 {
+			list[dlt.Name] = numbers(dlt.Partitions)
+		}
+	}
+	return list
+}
+
+// youngSince says from when on a record of a partition is too young to be due, for
+// the partitions where that matters.
+func (m *measurement) youngSince() offsets {
+	times := offsets{}
+	for _, s := range m.sessions {
+		src := s.consumer.source
+		if !src.waits() {
+			continue
+		}
+		for p, c := range s.claims {
+			if end, known := m.ends.get(src.topic, p); known && c.hasUnread(end) {
+				times.set(src.topic, p, m.now.Add(-src.delay).UnixMilli()+1)
+			}
+		}
+	}
+	return times
+}
+
+// measure sets what is known of a session's partitions.
+func (m *measurement) measure(s *session) {
+	topic := s.consumer.source.topic
+	for p, c := range s.claims {
+		end, known := m.ends.get(topic, p)
+		young := int64(-1) // what is not read is due
+		if _, asked := m.asked.get(topic, p); known && asked {
+			young, known = m.young.get(topic, p)
+		}
+		if known {
+			s.note(p, c.reading(m.now, end, young))
+		}
+	}
+	s.noteWindow()
+}
+
+// note keeps a measurement, unless the session has ended meanwhile: the partition is
+// somebody else's then.
+func (s *session) note(p int32, at metrics.Partition) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over {
+		return
+	}
+	s.consumer.metrics.SetPartition(p, at)
+	if s.measured == nil {
+		s.measured = map[int32]metrics.Partition{}
+	}
+	s.measured[p] = at
+}
+
+func (s *session) noteWindow() {
+	records, bytes := 0, int64(0)
+	for _, c := range s.claims {
+		n, size := c.records()
+		records, bytes = records+n, bytes+size
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.over {
+		s.consumer.metrics.SetWindow(records, bytes)
+	}
+}
+
+// deadLetterTopic returns the dead-letter topic, without partitions before it was
+// found.
+func (r *Relay) deadLetterTopic() kafka.Topic {
+	if rt := r.routes.Load(); rt != nil {
+		return rt.topics[r.config.DLT.Topic]
+	}
+	return kafka.Topic{}
+}
+
+// countDeadLetters sets the depth of a dead-letter topic, if all of it is known.
+func (m *measurement) countDeadLetters(r *Relay) {
+	dlt := r.deadLetterTopic()
+	var n int64
+	for _, p := range numbers(dlt.Partitions) {
+		begin, hasBegin := m.begins.get(dlt.Name, p)
+		end, hasEnd := m.ends.get(dlt.Name, p)
+		if !hasBegin || !hasEnd {
+			return
+		}
+		n += max(0, end-begin)
+	}
+	if dlt.Partitions > 0 {
+		r.metrics.SetDeadLetterRecords(n)
+		r.deadLetters.Store(&n)
+	}
+}

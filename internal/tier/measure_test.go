@@ -1,0 +1,205 @@
+package tier
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/retryd/retryd/internal/kafka"
+	"github.com/retryd/retryd/internal/metrics"
+	"github.com/retryd/retryd/internal/policy"
+	"github.com/retryd/retryd/internal/status"
+	"github.com/retryd/retryd/test/harness"
+)
+
+// waitingRelay is a configuration with one tier whose records wait for an hour.
+func (f *field) waitingRelay(topic string) Config {
+	c := DefaultConfig()
+	c.Topic, c.Start, c.Endpoint.URL = topic, "earliest", f.endpoint.URL("/")
+	c.Policy.Jitter = 0
+	c.Policy.Tiers.List = []policy.Tier{{Delay: time.Hour}}
+	return c
+}
+
+func TestMeasureTellsWhatIsThere(t *testing.T) {
+	f := newField(t, func(harness.Request) harness.Answer { return harness.Answer{Status: http.StatusServiceUnavailable} })
+	registry := prometheus.NewRegistry()
+	f.deps.Metrics = metrics.New(registry, "test")
+	harness.CreateTopic(t, f.brokers, "orders", 2, nil)
+	f.write(t, "a", "b", "c")
+	r, stop := f.run(t, f.waitingRelay("orders"))
+	want := status.Relay{
+		Name: "orders", Ready: true, Endpoint: f.endpoint.URL("/"), Problems: nil,
+		Tiers: []status.Tier{
+			{Name: "main", Topic: "orders", Group: "retryd-orders", Joined: true, Partitions: []int32{0, 1}},
+			{Name: "1", Topic: "orders.retry.1", Group: "retryd-orders-retry-orders.retry.1", DelaySeconds: 3600, Joined: true, Partitions: []int32{0, 1}, Held: 3},
+		},
+		DLT: status.DLT{Topic: "orders.DLT", Records: new(int64)},
+	}
+	var got status.Relay
+	harness.WaitFor(t, time.Minute, "three records that are held, of which some were read", func() bool {
+		if err := Measure(f.cluster, []*Relay{r}, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		got = r.Status(time.Now())
+		return got.Tiers[0].Due == 0 && got.Tiers[1].Held == 3 && got.Tiers[1].Oldest != nil
+	})
+	unknown := cmpopts.IgnoreFields(status.Tier{}, "OldestDue", "Oldest", "Furthest", "LastError")
+	if diff := cmp.Diff(want, got, unknown, cmpopts.IgnoreFields(status.Relay{}, "LastError", "InFlight")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	waits := got.Tiers[1]
+	if waits.OldestDue != nil || waits.Furthest == nil || time.Until(*waits.Furthest) > time.Hour {
+		t.Errorf("oldest due %v, furthest %v; want none, and one within the hour", waits.OldestDue, waits.Furthest)
+	}
+	if e := got.Tiers[0].LastError; e == nil || !strings.HasSuffix(e.Text, "attempt 1: status 503") {
+		t.Errorf("last error of main %v, want the attempt's", e)
+	}
+	if n, err := testutil.GatherAndCount(registry, "retryd_lag_records"); n != 2*2*2 || err != nil {
+		t.Errorf("%d series of the lag (%v), want one per tier, partition and state", n, err)
+	}
+	stop()
+	if n, err := testutil.GatherAndCount(registry, "retryd_lag_records"); n != 0 || err != nil {
+		t.Errorf("%d series of the lag (%v) although every partition is given back", n, err)
+	}
+	if tiers := r.Status(time.Now()).Tiers; len(tiers[1].Partitions) != 0 || tiers[1].Held != 0 {
+		t.Errorf("status %+v although every partition is given back", tiers[1])
+	}
+}
+
+func TestMeasureGoesOnWithoutWhatIsDeleted(t *testing.T) {
+	f := newField(t, nil)
+	var relays []*Relay
+	for _, topic := range []string{"loans", "orders"} {
+		harness.CreateTopic(t, f.brokers, topic, 1, nil)
+		r, err := New(resolved(f.waitingRelay(topic)), f.deps)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.cluster = f.cluster
+		harness.WaitFor(t, time.Minute, "the topics of "+topic, func() bool { _, err := r.tryPrepare(); return err == nil })
+		relays = append(relays, r)
+	}
+	harness.DeleteTopic(t, f.brokers, "loans.DLT")
+	if err := Measure(f.cluster, relays, time.Now()); err == nil || kafka.Unreachable(err) {
+		t.Errorf("error %v, want one about the topic that is gone, from a cluster that answers", err)
+	}
+	if n := relays[1].Status(time.Now()).DLT.Records; n == nil {
+		t.Error("the other relay's dead letters were not counted")
+	}
+	if n := relays[0].Status(time.Now()).DLT.Records; n != nil {
+		t.Errorf("%d dead letters in a topic that is gone", *n)
+	}
+}
+
+func TestMeasureSaysThatNobodyAnswers(t *testing.T) {
+	f := newField(t, nil)
+	r, err := New(resolved(f.waitingRelay("orders")), f.deps) // which has nothing to measure yet
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Measure(f.cluster, []*Relay{r}, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	f.broker.Close()
+	if err := Measure(f.cluster, []*Relay{r}, time.Now()); !kafka.Unreachable(err) {
+		t.Errorf("error %v, want one that says so", err)
+	}
+}
+
+func TestUnreadRecordsOfATierAreSplitByTheirAge(t *testing.T) {
+	f := newField(t, nil)
+	harness.CreateTopic(t, f.brokers, "orders", 1, nil)
+	harness.CreateTopic(t, f.brokers, "orders.retry.1", 1, nil)
+	at := time.Now()
+	f.writeAt(t, "orders.retry.1", at.Add(-3*time.Hour), at.Add(-2*time.Hour), at.Add(-time.Minute), at)
+
+	r, err := New(resolved(f.waitingRelay("orders")), f.deps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := r.newConsumer(r.configured()[1])
+	s := &session{consumer: c, claims: map[int32]*claim{}}
+	s.claims[0] = newClaim(s, 0, 0) // which reads nothing
+	c.session.Store(s)
+	r.members.expect([]*consumer{c})
+	if err := Measure(f.cluster, []*Relay{r}, at); err != nil {
+		t.Fatal(err)
+	}
+	tier := r.Status(at).Tiers[0]
+	furthest := at.Add(time.Hour).UTC()
+	if tier.Due != 2 || tier.Held != 2 || tier.Furthest == nil || !tier.Furthest.Equal(furthest) {
+		t.Errorf("due %d, held %d, furthest %v; want 2, 2, %v", tier.Due, tier.Held, tier.Furthest, furthest)
+	}
+}
+
+func TestMeasurementOfASessionThatEndedIsDropped(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	m := metrics.New(registry, "test").Relay("orders", 1)
+	r := &Relay{metrics: m}
+	c := r.newConsumer(source{topic: "orders", label: metrics.TierMain})
+	s := &session{consumer: c, claims: map[int32]*claim{0: nil}}
+	s.note(0, metrics.Partition{Due: 1})
+	s.forget()
+	s.note(0, metrics.Partition{Due: 1}) // it was under way
+	if n, err := testutil.GatherAndCount(registry, "retryd_lag_records"); n != 0 || err != nil {
+		t.Errorf("%d series of the lag (%v) after the end of the session", n, err)
+	}
+}
+
+func TestRelaysReachForTheClusterInTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newStoppedRig(t, minute, windowOf(100)).relay
+		r.deps.Starts = make(chan struct{}, 1)
+		r.deps.Starts <- struct{}{} // somebody holds the only slot
+		c := r.newConsumer(minute)
+		ctx, stop := context.WithCancel(t.Context())
+		var waiting sync.WaitGroup
+		waiting.Go(func() {
+			if _, ok := r.prepare(ctx); ok { // there is no cluster: to ask it would panic
+				t.Error("prepared without a slot")
+			}
+		})
+		waiting.Go(func() { c.run(ctx, context.Background()) })
+		time.Sleep(time.Hour)
+		stop() // which does not wait for a slot
+		waiting.Wait()
+		if c.group != nil {
+			t.Error("a member has connected without a slot")
+		}
+	})
+}
+
+func TestStatusBeforeAnythingRan(t *testing.T) {
+	f := newField(t, nil)
+	r, err := New(resolved(f.waitingRelay("orders")), f.deps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := r.Status(time.Now())
+	if s.Ready || s.Fault || len(s.Problems) != 1 || s.Problems[0].Text != "its topics are not checked yet" {
+		t.Errorf("ready %v, fault %v, problems %v", s.Ready, s.Fault, s.Problems)
+	}
+	var topics []string
+	for _, tier := range s.Tiers {
+		topics = append(topics, tier.Topic)
+	}
+	if !slices.Equal(topics, []string{"orders", "orders.retry.1"}) {
+		t.Errorf("tiers %v, want the configured ones", topics)
+	}
+}
+
+func resolved(c Config) Config {
+	c.Resolve()
+	return c
+}

@@ -1,0 +1,143 @@
+package tier
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/retryd/retryd/internal/status"
+)
+
+// yes lets every line be logged.
+func yes() bool { return true }
+
+func TestTroubleIsNewsOnce(t *testing.T) {
+	at := time.UnixMilli(1767323045123)
+	group := trouble{kind: kindMember, of: "g"}
+	with := func(change func(*trouble)) trouble {
+		n := group
+		change(&n)
+		return n
+	}
+	tests := []struct {
+		name  string
+		raise []trouble
+		want  []bool // logged
+	}{
+		{"the same again", []trouble{group, group}, []bool{true, false}},
+		{"another reason", []trouble{group, with(func(n *trouble) { n.why = "other" })}, []bool{true, true}},
+		{"a reason that changes with each try", []trouble{group, with(func(n *trouble) { n.why, n.passing = "port 4711", true })}, []bool{true, false}},
+		{"another group", []trouble{group, with(func(n *trouble) { n.of = "h" })}, []bool{true, true}},
+		{"another kind", []trouble{group, with(func(n *trouble) { n.kind = kindCommit })}, []bool{true, true}},
+		{"part of every start, then a failure", []trouble{with(func(n *trouble) { n.quiet = true }), with(func(n *trouble) { n.passing = true })}, []bool{false, true}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var open troubles
+			var got []bool
+			for _, n := range tt.raise {
+				got = append(got, open.raise(n, at, yes))
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("logged (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTroubleThatWasKeptOutOfTheLogEndsOutOfIt(t *testing.T) {
+	for _, logged := range []bool{true, false} {
+		var open troubles
+		open.raise(trouble{kind: kindCommit, of: "g"}, time.Now(), func() bool { return logged })
+		open.raise(trouble{kind: kindCommit, of: "g"}, time.Now(), yes) // the same: nobody asks again
+		if ended, ok := open.end(kindCommit, "g"); !ok || ended.logged != logged {
+			t.Errorf("ended %v, its beginning logged %v, want true, %v", ok, ended.logged, logged)
+		}
+		if _, ok := open.end(kindCommit, "g"); ok {
+			t.Error("a trouble ended twice")
+		}
+	}
+}
+
+func TestTroubleEndsWithTheLastRecordThatItHoldsUp(t *testing.T) {
+	var open troubles
+	for range 3 {
+		open.raise(trouble{kind: kindWrite, of: "orders.DLT", records: 1}, time.Now(), yes)
+	}
+	open.raise(trouble{kind: kindWrite, of: "orders.DLT"}, time.Now(), yes) // one of them once more
+	for left := 2; left >= 0; left-- {
+		if _, ended := open.end(kindWrite, "orders.DLT"); ended != (left == 0) {
+			t.Errorf("with %d records held up it ended: %v", left, ended)
+		}
+	}
+}
+
+func TestTroubleLapsesWhenItIsNotRenewed(t *testing.T) {
+	at := time.Now()
+	var open troubles
+	for _, of := range []string{"quiet", "loud"} {
+		open.raise(trouble{kind: kindRead, of: of}, at, yes)
+	}
+	open.raise(trouble{kind: kindCommit, of: "quiet"}, at, yes)
+	open.raise(trouble{kind: kindRead, of: "loud"}, at.Add(time.Minute), yes)
+	if diff := cmp.Diff([]string{"quiet"}, open.lapsed(kindRead, at.Add(time.Second))); diff != "" {
+		t.Errorf("lapsed (-want +got):\n%s", diff)
+	}
+}
+
+func TestRelayIsReadyWithoutABlockingTrouble(t *testing.T) {
+	var open troubles
+	var ready bool
+	report := func() (first bool) { return open.report(func(r bool) { ready = r }) }
+	open.raise(trouble{kind: kindTopics, of: "orders"}, time.Now(), yes)
+	if first := report(); ready || first {
+		t.Error("ready although the topics do not stand")
+	}
+	open.end(kindTopics, "orders")
+	open.raise(trouble{kind: kindEndpoint}, time.Now(), yes)
+	open.raise(trouble{kind: kindPause}, time.Now(), yes)
+	if first := report(); !ready || !first {
+		t.Error("not ready because of its endpoint, which no other instance reaches either")
+	}
+	open.raise(trouble{kind: kindWrite, of: "orders.DLT"}, time.Now(), yes)
+	if report(); ready {
+		t.Error("ready although the dead-letter topic takes nothing")
+	}
+	open.end(kindWrite, "orders.DLT")
+	if first := report(); !ready || first {
+		t.Error("not ready again, or for the first time twice")
+	}
+}
+
+func TestProblemsAreForPeople(t *testing.T) {
+	at := time.UnixMilli(1767323045123).UTC()
+	var open troubles
+	for i, n := range []trouble{
+		{kind: kindPause, of: "http://h/", why: "delivery pauses"},
+		{kind: kindMember, of: "g2", why: "joining"},
+		{kind: kindMember, of: "g1", why: "joining"},
+		{kind: kindMember, of: "g3", why: "not authorized", fault: true},
+		{kind: kindEndpoint, of: "http://h", why: "endpoint http://h/ gives no answer"},
+		{kind: kindWrite, of: "orders.DLT", why: "not authorized"},
+		{kind: kindCommit, of: "g1", why: "no broker answers"},
+		{kind: kindRead, of: "orders", why: "not authorized"},
+		{kind: kindTopics, of: "orders", why: "start is needed"},
+	} {
+		open.raise(n, at.Add(time.Duration(i)), yes)
+	}
+	want := []status.Problem{
+		{Text: "start is needed", Since: at.Add(8), Blocking: true},
+		{Text: "is not a member of g2, g1: joining", Since: at.Add(1), Blocking: true},
+		{Text: "is not a member of g3: not authorized", Since: at.Add(3), Blocking: true},
+		{Text: "cannot read topic orders: not authorized", Since: at.Add(7), Blocking: true},
+		{Text: "cannot commit for group g1: no broker answers", Since: at.Add(6), Blocking: true},
+		{Text: "cannot write to topic orders.DLT, its records are held: not authorized", Since: at.Add(5), Blocking: true},
+		{Text: "endpoint http://h/ gives no answer", Since: at.Add(4)},
+		{Text: "delivery pauses", Since: at},
+	}
+	got, fault := open.problems()
+	if diff := cmp.Diff(want, got); diff != "" || !fault {
+		t.Errorf("fault %v, problems (-want +got):\n%s", fault, diff)
+	}
+}
