@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -29,48 +30,76 @@ const (
 var version string
 
 func main() {
-	signals := make(chan os.Signal, 2) // the second one must not be lost
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	p := program{
+		stdin:   os.Stdin,
 		stdout:  os.Stdout,
 		stderr:  os.Stderr,
 		environ: os.Environ(),
-		signals: signals,
-		serve:   app.Run,
+		signals: stopSignals,
+		serve:   serveSupervised,
 	}
 	os.Exit(p.run(os.Args[1:]))
 }
 
+// stopSignals begins to catch SIGINT and SIGTERM, which end a process otherwise, as
+// does SIGPIPE: a log whose reader has gone is no reason to stop.
+func stopSignals() <-chan os.Signal {
+	signal.Ignore(syscall.SIGPIPE)
+	signals := make(chan os.Signal, 2) // the second one must not be lost
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	return signals
+}
+
 // program is the command line and what it needs of its surroundings.
 type program struct {
+	stdin          io.Reader
 	stdout, stderr io.Writer
 	environ        []string
-	signals        <-chan os.Signal // SIGINT and SIGTERM
+	signals        func() <-chan os.Signal // from then on the signals that stop the daemon are caught
 	serve          func(context.Context, *config.Config, app.Options) error
 }
 
-// run executes one command line and returns the exit code.
+// run executes one command line and returns the exit code. It alone prints errors
+// and turns them into codes: commands return them.
 func (p program) run(args []string) int {
 	root := p.rootCommand()
 	root.SetArgs(args)
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
+	reached := false // what fails before a command runs comes from reading the command line
+	root.PersistentPreRun = func(*cobra.Command, []string) { reached = true }
 	cmd, err := root.ExecuteC()
 	var wrong *config.Error
-	var failed *serveError
+	var misused *usageError
 	switch {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &wrong):
 		fmt.Fprintln(p.stderr, wrong)
 		return exitConfig
-	case errors.As(err, &failed):
-		fmt.Fprintln(p.stderr, "retryd:", failed)
-	default: // everything else comes from reading the command line
-		fmt.Fprintf(p.stderr, "retryd: %v\nSee %q.\n", err, cmd.CommandPath()+" --help")
+	case errors.Is(err, errTold):
+	case !reached || errors.As(err, &misused):
+		fmt.Fprintf(p.stderr, "retryd: %s\nSee %q.\n", strings.TrimRight(err.Error(), "\n"), cmd.CommandPath()+" --help")
+	default:
+		fmt.Fprintln(p.stderr, "retryd:", err)
 	}
 	return exitError
 }
+
+// usageError is a command line that a command cannot work with.
+type usageError struct{ error }
+
+func (e *usageError) Unwrap() error { return e.error }
+
+// errTold ends a command whose output says already what is wrong.
+var errTold = errors.New("the output says what is wrong")
+
+// The groups of commands, in the order in which one needs them.
+const (
+	groupRun    = "run"
+	groupBefore = "before"
+	groupWhile  = "while"
+)
 
 func (p program) rootCommand() *cobra.Command {
 	root := &cobra.Command{
@@ -78,17 +107,32 @@ func (p program) rootCommand() *cobra.Command {
 		Short: "Durable delayed retries on Kafka",
 		Long: `retryd delivers records of Kafka topics to HTTP endpoints. A record that an
 endpoint does not accept waits in retry topics and ends in a dead-letter topic.`,
-		Example:       "  retryd run --config /etc/retryd/retryd.yaml",
+		Example: `  retryd check --config /etc/retryd/retryd.yaml
+  retryd run --config /etc/retryd/retryd.yaml
+  retryd status`,
 		Version:       versionLine(),
 		SilenceErrors: true, // printed by run
 		SilenceUsage:  true,
 		RunE: func(*cobra.Command, []string) error {
-			return errors.New("a command is missing: run or version")
+			return usage("a command is missing")
 		},
 	}
-	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.Flags().Bool("version", false, "print the version") // cobra's own would also take -v
-	root.AddCommand(p.runCommand(), p.versionCommand())
+	root.AddGroup(
+		&cobra.Group{ID: groupBefore, Title: "Before it runs:"},
+		&cobra.Group{ID: groupRun, Title: "The daemon:"},
+		&cobra.Group{ID: groupWhile, Title: "While it runs:"},
+	)
+	add := func(group string, commands ...*cobra.Command) {
+		for _, c := range commands {
+			c.GroupID = group
+		}
+		root.AddCommand(commands...)
+	}
+	add(groupBefore, p.checkCommand(), p.topicsCommand(), p.sendCommand())
+	add(groupRun, p.runCommand())
+	add(groupWhile, p.statusCommand(), p.healthcheckCommand())
+	add("", p.versionCommand())
 	return root
 }

@@ -3,20 +3,17 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"time"
 
+	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/spf13/cobra"
 
 	"github.com/retryd/retryd/internal/app"
 	"github.com/retryd/retryd/internal/config"
 )
-
-// serveError is what ended the daemon, in contrast to a wrong command line.
-type serveError struct{ error }
-
-func (e *serveError) Unwrap() error { return e.error }
 
 var errInterrupted = errors.New("a second signal ended it before it had stopped: records in flight are delivered again")
 
@@ -32,22 +29,16 @@ later, exits at once.
 Exit codes: 0 after a clean stop, 1 after an error or a second signal, 78 if the
 configuration is wrong, with one line for each problem.`,
 		Example: "  retryd run --config /etc/retryd/retryd.yaml",
-		Args:    cobra.NoArgs,
+		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			if path == "" {
-				return errors.New("--config is missing: name the YAML file")
-			}
-			cfg, err := config.Load(path, p.environ)
+			cfg, err := p.load(path)
 			if err != nil {
 				return err
 			}
-			if err := p.serveUntilSignal(cfg); err != nil {
-				return &serveError{err}
-			}
-			return nil
+			return p.serveUntilSignal(cfg)
 		},
 	}
-	cmd.Flags().StringVarP(&path, "config", "c", "", "the YAML `FILE` (required)")
+	configFlag(cmd, &path, requiredFile)
 	return cmd
 }
 
@@ -58,6 +49,7 @@ const echoTime = time.Second
 // serveUntilSignal runs the daemon. The first signal stops it cleanly, the second
 // returns at once and leaves it to the end of the process.
 func (p program) serveUntilSignal(cfg *config.Config) error {
+	signals := p.signals()
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	done := make(chan error, 1)
@@ -71,19 +63,34 @@ func (p program) serveUntilSignal(cfg *config.Config) error {
 	select {
 	case err := <-done:
 		return err
-	case <-p.signals:
+	case <-signals:
 		stop()
 	}
 	for first := time.Now(); ; {
 		select {
 		case err := <-done:
 			return err
-		case <-p.signals:
+		case <-signals:
 			if time.Since(first) >= echoTime {
 				return errInterrupted
 			}
 		}
 	}
+}
+
+// serveSupervised is app.Run under the service manager that the environment names, if
+// any (NOTIFY_SOCKET and WATCHDOG_USEC, see sd_notify(3) and sd_watchdog_enabled(3)).
+func serveSupervised(ctx context.Context, cfg *config.Config, o app.Options) error {
+	timeout, err := daemon.SdWatchdogEnabled(false)
+	if err != nil {
+		return fmt.Errorf("ask for the service manager's watchdog: %w", err)
+	}
+	o.Watchdog = timeout
+	o.Notify = func(state string) error {
+		_, err := daemon.SdNotify(false, state)
+		return err
+	}
+	return app.Run(ctx, cfg, o)
 }
 
 func isTerminal(w io.Writer) bool {

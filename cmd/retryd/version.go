@@ -13,7 +13,7 @@ func (p program) versionCommand() *cobra.Command {
 		Short:   "Print the version",
 		Long:    "Print the version, the Go version it was built with, and the commit if it is known.",
 		Example: "  retryd version",
-		Args:    cobra.NoArgs,
+		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			_, err := fmt.Fprintln(p.stdout, versionLine())
 			return err

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/retryd/retryd/internal/inspect"
+	"github.com/retryd/retryd/internal/policy"
+)
+
+// writeSchedule prints the attempts, the dead-letter topic behind them, and what
+// limits do to them.
+func writeSchedule(w io.Writer, r inspect.RelayDescription) {
+	aligned(w, func(w io.Writer) {
+		fmt.Fprintln(w, "  ATTEMPT\tTOPIC\tDELAY\tEARLIEST\tLATEST\t")
+		for _, a := range r.Attempts {
+			switch {
+			case a.Number == 1 && a.Group == "":
+				fmt.Fprintf(w, "  1\t%s\tyour application's\t\t\t\n", a.Topic)
+			case a.Number == 1:
+				fmt.Fprintf(w, "  1\t%s\t\t\t\t\n", a.Topic)
+			case a.Never:
+				fmt.Fprintf(w, "  %d *\t%s\t%s\tnever\tnever\t\n", a.Number, a.Topic, delayWords(a))
+			default:
+				fmt.Fprintf(w, "  %d%s\t%s\t%s\t%s\t%s\t\n", a.Number, star(a), a.Topic, delayWords(a), short(a.Earliest), short(a.Latest))
+			}
+		}
+		fmt.Fprintf(w, "  end\t%s\t\t\t%s\t\n", r.DLT, short(r.End))
+	})
+	for _, note := range notes(r) {
+		for _, line := range wrap("* "+note, textWidth-2) {
+			fmt.Fprintf(w, "  %s\n", line)
+		}
+	}
+}
+
+// limited reports whether a limit touches an attempt.
+func limited(a inspect.Attempt) bool { return a.Shortened || a.Budget || a.Lifetime }
+
+func star(a inspect.Attempt) string {
+	if limited(a) {
+		return " *"
+	}
+	return ""
+}
+
+// notes say what budget and lifetime do to single attempts.
+func notes(r inspect.RelayDescription) []string {
+	var notes []string
+	for _, a := range r.Attempts {
+		if !limited(a) {
+			continue
+		}
+		budget, lifetime := "the budget ("+short(r.Budget)+")", "the lifetime ("+short(r.Lifetime)+")"
+		switch {
+		case a.Never && a.Lifetime:
+			return append(notes, fmt.Sprintf("Attempt %d and those behind it are never made: %s ends before.", a.Number, lifetime))
+		case a.Never:
+			return append(notes, fmt.Sprintf("Attempt %d and those behind it are never made: %s leaves less than half of the delay.", a.Number, budget))
+		}
+		var words []string
+		switch {
+		case a.Shortened && a.Budget:
+			words = append(words, budget+" may shorten the wait, or not allow it")
+		case a.Shortened:
+			words = append(words, budget+" may shorten the wait")
+		case a.Budget:
+			words = append(words, budget+" may not allow it")
+		}
+		if a.Lifetime {
+			words = append(words, lifetime+" may end before")
+		}
+		notes = append(notes, fmt.Sprintf("Attempt %d: %s.", a.Number, strings.Join(words, "; ")))
+	}
+	return notes
+}
+
+func delayWords(a inspect.Attempt) string {
+	if a.Shortest == a.Longest {
+		return short(a.Delay)
+	}
+	return fmt.Sprintf("%s (%s to %s)", short(a.Delay), short(a.Shortest), short(a.Longest))
+}
+
+// endings are the reasons that the configuration decides about.
+func endings(r inspect.RelayDescription) facts {
+	attempts := len(r.Attempts)
+	last := r.Attempts[attempts-1]
+	var f facts
+	add := func(reason policy.Reason, format string, args ...any) {
+		f = append(f, [2]string{string(reason), fmt.Sprintf(format, args...)})
+	}
+	if !last.Never {
+		add(policy.ReasonExhausted, "attempt %d, the last one, failed", attempts)
+	}
+	if r.LimitedAttempts <= attempts {
+		add(policy.ReasonLimited, "failure number %d of class unknown, like a 500 (endpoint.limited_attempts)", r.LimitedAttempts)
+	}
+	switch {
+	case slices.ContainsFunc(r.Attempts, func(a inspect.Attempt) bool { return a.Budget }):
+		add(policy.ReasonBudget, "less than half of the next delay would end within %s of the first failure", short(r.Budget))
+	case attempts > 1:
+		add(policy.ReasonBudget, "never: every wait, or half of it at least, ends within %s of the first failure", short(r.Budget))
+	}
+	add(policy.ReasonLifetime, "an attempt failed %s or more after the first failure, whatever was late", short(r.Lifetime))
+	if r.ExpireAfter > 0 {
+		add(policy.ReasonExpired, "%s after its own timestamp it was still not accepted (expire_after)", short(r.ExpireAfter))
+	}
+	return f
+}

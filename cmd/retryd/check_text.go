@@ -1,0 +1,104 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/retryd/retryd/internal/inspect"
+	"github.com/retryd/retryd/internal/window"
+)
+
+// writeDescription explains a configuration to a person.
+func writeDescription(w io.Writer, path string, d inspect.Description) {
+	fmt.Fprintf(w, "%s has no problems.\n", path)
+	for _, relay := range d.Relays {
+		fmt.Fprintf(w, "\nRelay %s\n", relay.Name)
+		writeRelay(w, relay)
+	}
+	fmt.Fprintln(w, "\nWhat an answer of the endpoint does")
+	writeAnswers(w, d.Answers)
+	fmt.Fprintln(w, "\nHow to read it")
+	facts{
+		{"earliest", "the shortest waits, and answers at once"},
+		{"latest", "the longest waits, and endpoint.timeout for each answer; it gets later while the relay pauses or retryd does not run"},
+		{"pause", "1s at first, then up to 60s; after each one record is tried"},
+		{"outage", "an endpoint that is down (refused, timeouts, 503) makes no pause: attempts are spent, so let the last delay outlast your outages"},
+	}.write(w)
+	fmt.Fprintln(w, "\nEach instance of retryd")
+	facts{
+		{"requests", fmt.Sprintf("%s at a time at most, over all relays", thousands(d.MaxInFlight))},
+		{"memory", fmt.Sprintf("%s of waiting records (window.bytes), at worst twice that; more waits in Kafka", window.ByteSize(d.WindowBytes))},
+	}.write(w)
+}
+
+func writeRelay(w io.Writer, r inspect.RelayDescription) {
+	facts{
+		{"endpoint", fmt.Sprintf("POST %s; each takes %s at most, %s at a time", r.Endpoint, short(r.Timeout), thousands(r.MaxInFlight))},
+		{"accepts", acceptWords(r.Success)},
+		{"start", startWords(r)},
+		{"groups", groupWords(r)},
+		{"ordering", r.Ordering + ": " + r.OrderingMeans},
+		{"cost", costWords(r.Cost, r.Consume)},
+	}.write(w)
+	fmt.Fprintln(w, "\n  A record that fails in every attempt, counted from its first failure:")
+	writeSchedule(w, r)
+	fmt.Fprintln(w, "\n  Why it ends (x-reason of the dead letter), unless an answer says so at once:")
+	endings(r).write(w)
+}
+
+func acceptWords(success []int) string {
+	if len(success) == 0 {
+		return "any 2xx"
+	}
+	return "status " + list(success) + " (endpoint.success); any other 2xx counts like a 500"
+}
+
+func startWords(r inspect.RelayDescription) string {
+	switch {
+	case !r.Consume:
+		return "your application reads the main topic itself and writes into the tiers (consume: false)"
+	case r.Start == "":
+		return "not set: a new group on a topic that holds records makes the relay wait for your decision"
+	case r.Start == "earliest":
+		return "earliest: a new group begins with the oldest record of the topic"
+	case r.Start == "latest":
+		return "latest: a new group skips the records that the topic holds"
+	}
+	return r.Start + ": a new group begins with the first record of that time or later"
+}
+
+// groupWords spells tiers' groups once, as each ends in its topic.
+func groupWords(r inspect.RelayDescription) string {
+	var groups []string
+	if r.Consume {
+		groups = append(groups, r.Group)
+	}
+	if len(r.Attempts) > 1 {
+		tier := r.Attempts[1]
+		groups = append(groups, "of a tier: "+strings.TrimSuffix(tier.Group, tier.Topic)+"<topic>")
+	}
+	return strings.Join(groups, "; ")
+}
+
+func costWords(c inspect.Cost, consume bool) string {
+	formula := "N + N·f·L"
+	if !consume {
+		formula = "N·f·L"
+	}
+	return fmt.Sprintf("%s requests, L = %d: of %s records of which %d %% fail in every attempt, %s requests, plus %s writes to Kafka",
+		formula, c.Retries, thousands(c.Records), c.Failing*100/c.Records, thousands(c.Requests), thousands(c.Writes))
+}
+
+// writeFindings prints one finding a line. They are not wrapped: some hold a command
+// to be copied, and a line can be searched for.
+func writeFindings(w io.Writer, findings []inspect.Finding) {
+	for _, f := range findings {
+		level := string(f.Level)
+		if f.Level == inspect.Fail {
+			level = strings.ToUpper(level)
+		}
+		subject := strings.TrimSpace(f.Relay + " " + f.What)
+		fmt.Fprintf(w, "  %-4s  %s: %s\n", level, subject, f.Text)
+	}
+}

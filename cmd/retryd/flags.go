@@ -1,0 +1,40 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/retryd/retryd/internal/config"
+)
+
+// noArgs refuses what is neither a flag nor the value of one.
+func noArgs(_ *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return fmt.Errorf("unexpected argument %q: is the flag before it missing?", args[0])
+}
+
+// configFlag adds --config to a command.
+func configFlag(cmd *cobra.Command, path *string, help string) {
+	cmd.Flags().StringVarP(path, "config", "c", "", help)
+	_ = cmd.MarkFlagFilename("config", "yaml", "yml") // fails only for a flag that is not there
+}
+
+// requiredFile describes a --config that cannot be left out.
+const requiredFile = "the YAML `FILE` (required)"
+
+// load reads the file that --config names. The error of a file that has problems is
+// a *config.Error.
+func (p program) load(path string) (*config.Config, error) {
+	if path == "" {
+		return nil, usage("--config is missing: name the YAML file")
+	}
+	return config.Load(path, p.environ)
+}
+
+// usage returns a *usageError.
+func usage(format string, args ...any) error {
+	return &usageError{fmt.Errorf(format, args...)}
+}

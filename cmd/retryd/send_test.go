@@ -1,0 +1,242 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// endpoint answers every POST alike and passes on what it was sent.
+type endpoint struct {
+	*httptest.Server
+	posts chan post
+}
+
+type post struct {
+	header http.Header
+	body   string
+}
+
+func startEndpoint(t *testing.T, status int, answer string) *endpoint {
+	t.Helper()
+	e := &endpoint{posts: make(chan post, 1)}
+	e.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		e.posts <- post{r.Header, string(body)}
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, answer)
+	}))
+	t.Cleanup(e.Close)
+	return e
+}
+
+// loansFile is a configuration whose endpoint is at url, and which holds a secret.
+func loansFile(t *testing.T, url string) string {
+	t.Helper()
+	return writeFile(t, fmt.Sprintf(`
+relays:
+  - topic: library.loan.overdue
+    name: loans
+    endpoint:
+      url: %s/loans/overdue?key=hidden-in-the-query
+      content_type: application/json
+      bearer_token: hidden-in-a-header
+    tiers: [5s, 30s, 5m]
+`, url))
+}
+
+// settle replaces what is different in each run: ports, times and durations.
+func settle(text string) string {
+	text = regexp.MustCompile(`127\.0\.0\.1:\d+`).ReplaceAllString(text, "127.0.0.1:8080")
+	text = regexp.MustCompile(`@\d{13}`).ReplaceAllString(text, "@1769846400000")
+	return regexp.MustCompile(` in (\d[0-9.ms]*|under 1ms)\n`).ReplaceAllString(text, " in 12ms\n")
+}
+
+func TestSendShowsAnswerAndWhatComesNext(t *testing.T) {
+	tests := []struct {
+		name   string
+		status int
+		answer string
+		args   []string
+		code   int
+	}{
+		{"accepted", 204, "", nil, 0},
+		{"transient", 503, "busy,\ntry again\n", nil, 1},
+		{"last-attempt", 503, "", []string{"--attempt", "4"}, 1},
+		{"rejected", 422, `{"error":"loan is missing"}`, nil, 1},
+		{"conflict", 409, "", nil, 1},
+		{"unknown", 500, "hidden-in-a-header is what you sent\x1b[2J", nil, 1},
+		{"throttled", 429, "", nil, 1},
+		{"endpoint", 404, "no such page", nil, 1},
+		{"ignored-header", 204, "", []string{"--header", "x-attempt=3"}, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			e := startEndpoint(t, tt.status, tt.answer)
+			args := append([]string{"send", "--config", loansFile(t, e.URL), "--value", `{"loan":1}`}, tt.args...)
+			out := execute(t, nil, nil, args...)
+			if out.Code != tt.code || out.Stderr != "" {
+				t.Errorf("exit %d, standard error %q", out.Code, out.Stderr)
+			}
+			if strings.Contains(out.Stdout, "hidden") {
+				t.Error("a secret is shown")
+			}
+			golden(t, "send/"+tt.name+".txt", settle(out.Stdout))
+			if tt.name == "transient" {
+				documented(t, settle(out.Stdout))
+			}
+		})
+	}
+}
+
+func TestSendWithoutAnAnswer(t *testing.T) {
+	out := execute(t, nil, nil, "send", "--config", loansFile(t, "http://"+nobody(t)), "--value", "x")
+	if out.Code != 1 || out.Stderr != "" {
+		t.Errorf("exit %d, standard error %q", out.Code, out.Stderr)
+	}
+	golden(t, "send/refused.txt", settle(out.Stdout))
+}
+
+func TestSendPostsWhatTheDaemonWould(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "value")
+	if err := os.WriteFile(file, []byte("\x00\xff\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	is := func(value string) []string { return []string{value} }
+	tests := []struct {
+		name   string
+		args   []string
+		body   string
+		header map[string][]string // nil is absent
+	}{
+		{"text", []string{"--value", "text"}, "text", map[string][]string{
+			"Authorization": is("Bearer hidden-in-a-header"), "Content-Type": is("application/json"), "User-Agent": is("retryd/dev (loans)"),
+			"Retryd-Topic": is("library.loan.overdue"), "Retryd-Partition": is("0"), "Retryd-Offset": is("0"), "Retryd-Attempt": is("1"),
+			"Retryd-Key": nil, "Retryd-Tombstone": nil, "Retryd-First-Failure-At": nil,
+		}},
+		{"bytes of a file", []string{"--value", "@" + file}, "\x00\xff\n", nil},
+		{"standard input", []string{"--value", "@-"}, "from a pipe", nil},
+		{"empty value", []string{"--value", ""}, "", map[string][]string{"Retryd-Tombstone": nil}},
+		{"tombstone", []string{"--tombstone"}, "", map[string][]string{"Retryd-Tombstone": is("true")}},
+		{"key", []string{"--value", "x", "--key", "loan-1"}, "x", map[string][]string{"Retryd-Key": is("loan-1")}},
+		{"empty key", []string{"--value", "x", "--key", ""}, "x", map[string][]string{"Retryd-Key": is("")}},
+		{
+			"headers", []string{"--value", "x", "--header", "event-id=e=1", "--header", "traceparent=00-1", "--header", "other=1", "--header", "content-type=text/plain"}, "x",
+			map[string][]string{"Idempotency-Key": is("e=1"), "Traceparent": is("00-1"), "Other": nil, "Content-Type": is("text/plain")},
+		},
+		{
+			"a later attempt", []string{"--value", "x", "--attempt", "3"}, "x",
+			map[string][]string{"Retryd-Attempt": is("3"), "Retryd-Topic": is("library.loan.overdue")},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			e := startEndpoint(t, 204, "")
+			var stdout, stderr bytes.Buffer
+			p := program{stdin: strings.NewReader("from a pipe"), stdout: &stdout, stderr: &stderr}
+			if code := p.run(append([]string{"send", "--config", loansFile(t, e.URL)}, tt.args...)); code != 0 {
+				t.Fatalf("exit %d: %s%s", code, &stdout, &stderr)
+			}
+			got := <-e.posts
+			if got.body != tt.body {
+				t.Errorf("body %q, want %q", got.body, tt.body)
+			}
+			for name, want := range tt.header {
+				if diff := cmp.Diff(want, got.header.Values(name)); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", name, diff)
+				}
+			}
+		})
+	}
+}
+
+func TestSendOfALaterAttemptSaysWhenItFailedFirst(t *testing.T) {
+	e := startEndpoint(t, 204, "")
+	before := time.Now()
+	execute(t, nil, nil, "send", "--config", loansFile(t, e.URL), "--value", "x", "--attempt", "3")
+	after := time.Now()
+	header := (<-e.posts).header
+	const waits = 35 * time.Second // in tier 1 and in tier 2
+	for _, name := range []string{"Retryd-First-Failure-At", "Retryd-Timestamp"} {
+		millis, err := strconv.ParseInt(header.Get(name), 10, 64)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if at := time.UnixMilli(millis); at.Before(before.Add(-waits-time.Millisecond)) || at.After(after.Add(-waits)) {
+			t.Errorf("%s: %v is not %v before the attempt, between %v and %v", name, at, waits, before, after)
+		}
+	}
+}
+
+func TestSendAsJSON(t *testing.T) {
+	e := startEndpoint(t, 503, "busy")
+	out := execute(t, nil, nil, "send", "--config", loansFile(t, e.URL), "--value", "x", "--output", "json")
+	var got map[string]any
+	if err := json.Unmarshal([]byte(out.Stdout), &got); err != nil {
+		t.Fatal(err)
+	}
+	for _, differs := range []string{"url", "event_id", "duration_seconds"} {
+		if got[differs] == nil {
+			t.Errorf("%s is missing", differs)
+		}
+		delete(got, differs)
+	}
+	want := map[string]any{
+		"relay": "loans", "attempt": 1.0, "attempts": 4.0, "bytes": 1.0, "warnings": []any{},
+		"accepted": false, "status": 503.0, "class": "transient", "error_kind": "status", "error": "status 503", "response": "busy",
+		"next": "tier 1: written to library.loan.overdue.retry.1, attempted again after about 5s",
+	}
+	if diff := cmp.Diff(want, got); diff != "" || out.Code != 1 {
+		t.Errorf("exit %d, output (-want +got):\n%s", out.Code, diff)
+	}
+}
+
+func TestSendRefusesWhatItCannotSend(t *testing.T) {
+	one := loansFile(t, "http://127.0.0.1:1")
+	two := writeFile(t, `
+relays:
+  - {topic: loans, endpoint: {url: "http://127.0.0.1:1/"}, tiers: [5s]}
+  - {topic: orders, endpoint: {url: "http://127.0.0.1:1/", bearer_token_file: /nowhere/token}, tiers: [5s]}
+`)
+	see := "\nSee \"retryd send --help\".\n"
+	tests := []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"no value", []string{"-c", one}, "retryd: give either --value or --tombstone" + see},
+		{"value and tombstone", []string{"-c", one, "--value", "x", "--tombstone"}, "retryd: give either --value or --tombstone" + see},
+		{"no file", []string{"--value", "x"}, "retryd: --config is missing: name the YAML file" + see},
+		{"which relay", []string{"-c", two, "--value", "x"}, "retryd: --relay is missing: name one of loans, orders" + see},
+		{"no such relay", []string{"-c", two, "--relay", "loan", "--value", "x"}, "retryd: --relay is \"loan\", but the file has loans, orders" + see},
+		{"no header", []string{"-c", one, "--value", "x", "--header", "a:b"}, "retryd: --header is \"a:b\": write NAME=VALUE" + see},
+		{"too few attempts", []string{"-c", one, "--value", "x", "--attempt", "0"}, "retryd: --attempt is 0: relay loans makes 4 attempts" + see},
+		{"too many attempts", []string{"-c", one, "--value", "x", "--attempt", "5"}, "retryd: --attempt is 5: relay loans makes 4 attempts" + see},
+		{"no such value", []string{"-c", one, "--value", "@/nowhere/value"}, "retryd: --value: open /nowhere/value: no such file or directory\n"},
+		{"no such secret", []string{"-c", two, "-r", "orders", "--value", "x"}, "retryd: relay orders: endpoint.bearer_token_file: open /nowhere/token: no such file or directory\n"},
+		{"no such format", []string{"-c", one, "--value", "x", "-o", "yaml"}, "retryd: invalid argument \"yaml\" for \"-o, --output\" flag: it must be text or json" + see},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			want := output{Code: 1, Stderr: tt.want}
+			if diff := cmp.Diff(want, execute(t, nil, nil, append([]string{"send"}, tt.args...)...)); diff != "" {
+				t.Errorf("output (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,123 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/retryd/retryd/internal/config"
+	"github.com/retryd/retryd/internal/kafka"
+	"github.com/retryd/retryd/internal/status"
+)
+
+// Level says how serious a finding is.
+type Level string
+
+// The levels.
+const (
+	OK   Level = "ok"
+	Warn Level = "warn" // it runs, but not as one may think
+	Fail Level = "fail" // a relay does not run, or does not deliver
+)
+
+// Finding is one thing that was looked at.
+type Finding struct {
+	Level Level  `json:"level"`
+	Relay string `json:"relay"` // empty: of the whole configuration
+	What  string `json:"what"`  // brokers, kafka, topics, access, groups, start or endpoint
+	Text  string `json:"text"`  // one line: what is there, or what is wrong and how to mend it
+}
+
+// Failed reports whether a finding is a failure.
+func Failed(findings []Finding) bool {
+	return slices.ContainsFunc(findings, func(f Finding) bool { return f.Level == Fail })
+}
+
+// The bounds of Connect.
+const (
+	patience = 10 * time.Second // for whatever does not answer
+	abreast  = 8                // relays, endpoints and brokers that are looked at at a time
+)
+
+// Connect holds a configuration against the Kafka and the endpoints that it names.
+// It changes nothing and posts nothing. The findings are in the order of the
+// configuration. It takes 10 s at most to find the cluster, and as long again to
+// look at it; version is retryd's.
+func Connect(ctx context.Context, cfg *config.Config, version string) []Finding {
+	relays := make([][]Finding, len(cfg.Relays))
+	endpoints := make([][]Finding, len(cfg.Relays))
+	var whole []Finding
+	var all sync.WaitGroup
+	all.Go(func() { whole = lookAtKafka(ctx, cfg, relays) })
+	all.Go(func() {
+		ctx, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		each(len(cfg.Relays), func(i int) { endpoints[i] = lookAtEndpoint(ctx, cfg.Relays[i], version) })
+	})
+	all.Wait()
+	for i := range cfg.Relays {
+		whole = append(append(whole, relays[i]...), endpoints[i]...)
+	}
+	return whole
+}
+
+// each calls do with the numbers below n, several at a time.
+func each(n int, do func(i int)) {
+	var running errgroup.Group
+	running.SetLimit(abreast)
+	for i := range n {
+		running.Go(func() error {
+			do(i)
+			return nil
+		})
+	}
+	_ = running.Wait() // none fails
+}
+
+// lookAtKafka returns what concerns all relays, and fills in what it finds of each.
+// Nothing waits for addresses that do not answer but their own findings.
+func lookAtKafka(ctx context.Context, cfg *config.Config, relays [][]Finding) []Finding {
+	finding, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var reaching sync.WaitGroup
+	var reached []error
+	reaching.Go(func() { reached = reachAll(finding, cfg.Kafka.Brokers) })
+	cluster, err := kafka.Connect(finding, cfg.Kafka)
+	reaching.Wait()
+	findings := brokerFindings(cfg.Kafka.Brokers, reached, err == nil)
+	if err != nil {
+		return append(findings, Finding{Fail, "", "kafka", explain(err) + "; the relays' topics and groups were not looked at"})
+	}
+	return append(findings, lookAtCluster(ctx, cluster, cfg, relays)...)
+}
+
+// lookAtCluster closes the cluster.
+func lookAtCluster(ctx context.Context, cluster *kafka.Cluster, cfg *config.Config, relays [][]Finding) []Finding {
+	// A request takes CommitTimeout at most, and one without an answer is a relay's last.
+	ctx, cancel := context.WithTimeout(ctx, patience-kafka.CommitTimeout)
+	defer cancel()
+	var reaching sync.WaitGroup
+	var findings []Finding
+	reaching.Go(func() { findings = clusterFindings(ctx, cluster.Brokers()) })
+	each(len(cfg.Relays), func(i int) {
+		l := look{cluster: cluster, cfg: cfg, relay: cfg.Relays[i]}
+		relays[i] = l.all(ctx)
+	})
+	reaching.Wait()
+	if err := cluster.Close(); err != nil {
+		findings = append(findings, Finding{Warn, "", "kafka", "close the connection: " + explain(err)})
+	}
+	return findings
+}
+
+// explain returns what Kafka's answer means for people.
+func explain(err error) string {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return "Kafka did not answer within " + patience.String()
+	}
+	return status.OneLine(kafka.Explain(err))
+}

@@ -1,0 +1,103 @@
+package inspect
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/retryd/retryd/internal/config"
+	"github.com/retryd/retryd/internal/record"
+)
+
+func stateOfMain() record.State { return record.State{} }
+
+func someTime() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
+
+// The texts that are made of a description are shown whole by the tests of the
+// command check.
+
+func TestDescribeReference(t *testing.T) {
+	cfg, err := config.Load("../../configs/retryd.yaml", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const s, m = Seconds(time.Second), Seconds(time.Minute)
+	const name = "library.loan.overdue"
+	attempt := func(number int, tier string, delay, shortest, longest, earliest, latest Seconds) Attempt {
+		return Attempt{
+			Number: number, Topic: name + tier, Group: "retryd-" + name + "-retry-" + name + tier,
+			Delay: delay, Shortest: shortest, Longest: longest, Earliest: earliest, Latest: latest,
+		}
+	}
+	want := Description{
+		Answers: Answers(), MaxInFlight: 16, WindowBytes: 64 << 20,
+		Relays: []RelayDescription{{
+			Name: name, Topic: name, Consume: true, Group: "retryd-" + name, Start: "earliest",
+			Ordering: "none", OrderingMeans: cfg.Relays[0].OrderingSentence(),
+			Endpoint: "http://127.0.0.1:8080/loans/overdue", Success: []int{},
+			Timeout: 10 * s, MaxInFlight: 16, LimitedAttempts: 3,
+			Attempts: []Attempt{
+				{Number: 1, Topic: name, Group: "retryd-" + name},
+				attempt(2, ".retry.1", 5*s, 4*s, 6*s, 4*s, 6*s),
+				attempt(3, ".retry.2", 30*s, 24*s, 36*s, 28*s, 52*s),
+				attempt(4, ".retry.3", 5*m, 4*m, 6*m, 4*m+28*s, 7*m+2*s),
+			},
+			DLT: name + ".DLT", End: 7*m + 12*s, Budget: 7*m + 12*s, Lifetime: 72 * 60 * m,
+			Cost: Cost{Records: 1000, Failing: 100, Retries: 3, Requests: 1300, Writes: 400},
+		}},
+	}
+	if diff := cmp.Diff(want, Describe(cfg)); diff != "" {
+		t.Errorf("description (-want +got):\n%s", diff)
+	}
+}
+
+func TestDescribeShowsNoSecretOfAURL(t *testing.T) {
+	for url, want := range map[string]string{
+		"http://127.0.0.1:8080/loans?token=secret":         "http://127.0.0.1:8080/loans",
+		"unix:///run/app.sock:/loans?token=secret":         "unix:///run/app.sock:/loans",
+		"https://library.example.com?token=secret?another": "https://library.example.com",
+	} {
+		cfg := loadText(t, `
+relays:
+  - topic: a
+    endpoint: {url: "`+url+`"}
+    tiers: [5s]
+`)
+		if got := Describe(cfg).Relays[0].Endpoint; got != want {
+			t.Errorf("%s: got %s, want %s", url, got, want)
+		}
+	}
+}
+
+func TestCostCountsWhatRetrydDoes(t *testing.T) {
+	tests := []struct {
+		name string
+		text string
+		want Cost
+	}{
+		{"no tiers", `{tiers: []}`, Cost{Requests: 1000, Writes: 100}},
+		{"two tiers", `{tiers: [5s, 30s]}`, Cost{Retries: 2, Requests: 1200, Writes: 300}},
+		{"the application makes the first attempts", `{tiers: [5s, 30s], consume: false}`, Cost{Retries: 2, Requests: 200, Writes: 200}},
+		{"a tier that the budget never allows", `{tiers: [5s, 30s], budget: 15s}`, Cost{Retries: 1, Requests: 1100, Writes: 200}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			cfg := loadText(t, "relays: [{topic: a, endpoint: {url: 'http://127.0.0.1/'}}]\ndefaults: "+tt.text)
+			tt.want.Records, tt.want.Failing = 1000, 100
+			if diff := cmp.Diff(tt.want, Describe(cfg).Relays[0].Cost); diff != "" {
+				t.Errorf("cost (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestSecondsAreNumbersInJSON(t *testing.T) {
+	got, err := json.Marshal(struct {
+		D Seconds `json:"d"`
+	}{Seconds(1500 * time.Millisecond)})
+	if err != nil || string(got) != `{"d":1.5}` {
+		t.Errorf("got %s, %v", got, err)
+	}
+}

@@ -1,0 +1,141 @@
+package inspect
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/retryd/retryd/internal/kafka"
+	"github.com/retryd/retryd/internal/tier"
+)
+
+// Topics is what there is of one relay's topics, held against what it needs.
+type Topics struct {
+	Relay    string   `json:"relay"`
+	Topics   []Topic  `json:"topics"`   // main, the tiers, the dead letters, then retired tiers
+	Changes  []Change `json:"changes"`  // what was done
+	Problems []string `json:"problems"` // of no single topic
+	Warnings []string `json:"warnings"` // of no single topic
+}
+
+// Topic is one topic of a relay.
+type Topic struct {
+	Name       string   `json:"topic"`
+	Role       Role     `json:"role"`
+	Tier       int      `json:"tier,omitempty"`      // 1-based; of a tier that is not retired
+	State      State    `json:"state"`               // of a retired tier always ok
+	Partitions int32    `json:"partitions"`          // that there are; 0 if it is missing or hidden
+	Wanted     int32    `json:"wanted_partitions"`   // as many as main has; 0 if that is not known
+	Keeps      Seconds  `json:"keeps_seconds"`       // for which records must be kept at least; 0: for ever, or on main as you like
+	Left       *int64   `json:"left,omitempty"`      // of a retired tier: records that the group has not completed
+	Deletable  bool     `json:"deletable,omitempty"` // a retired tier that holds nothing any more
+	Problems   []string `json:"problems"`
+	Warnings   []string `json:"warnings"`
+}
+
+// Role is what a relay uses a topic for.
+type Role string
+
+// The roles.
+const (
+	RoleMain    Role = "main"
+	RoleTier    Role = "tier"
+	RoleDLT     Role = "dead letters"
+	RoleRetired Role = "retired tier"
+)
+
+// State says what a topic lacks; the first that applies.
+type State string
+
+// The states.
+const (
+	StateOK      State = "ok"
+	StateMissing State = "missing"
+	StateHidden  State = "hidden" // it may not be looked at
+	StateGrow    State = "grow"   // it has fewer partitions than main
+	StateProblem State = "problem"
+)
+
+// Change is a topic that was created, where From is 0, or that got partitions.
+type Change struct {
+	Topic string `json:"topic"`
+	From  int32  `json:"from_partitions"`
+	To    int32  `json:"to_partitions"`
+}
+
+// Stands reports whether nothing is missing and nothing breaks a promise.
+func (t Topics) Stands() bool {
+	return len(t.Problems) == 0 && !slices.ContainsFunc(t.Topics, func(each Topic) bool { return each.State != StateOK })
+}
+
+// SurveyTopics looks at the topics of a relay and changes nothing. An error says
+// that the cluster did not answer.
+func SurveyTopics(cluster *kafka.Cluster, relay tier.Config) (Topics, error) {
+	specs := relay.TopicSpecs()
+	survey, err := cluster.Survey(relay.Topic, specs)
+	if err != nil {
+		return Topics{}, err
+	}
+	t := Topics{Relay: relay.Name, Changes: []Change{}, Problems: []string{}, Warnings: []string{}}
+	main := survey.Main.Topic.Partitions
+	t.Topics = append(t.Topics, describeTopic(RoleMain, survey.Main, main))
+	for i, state := range survey.Topics {
+		described := describeTopic(RoleDLT, state, main)
+		if i < len(relay.TierTopics()) {
+			described.Role, described.Tier = RoleTier, i+1
+		}
+		described.Keeps = Seconds(specs[i].Retention)
+		t.Topics = append(t.Topics, described)
+	}
+	err = t.addRetired(cluster, relay)
+	return t, err
+}
+
+func describeTopic(role Role, s kafka.TopicState, main int32) Topic {
+	t := Topic{
+		Name: s.Topic.Name, Role: role, State: StateOK,
+		Partitions: s.Topic.Partitions, Wanted: main,
+		Problems: append([]string{}, s.Problems...),
+		Warnings: append([]string{}, s.Warnings...),
+	}
+	switch {
+	case s.Missing:
+		t.State = StateMissing
+	case s.Hidden:
+		t.State = StateHidden
+	case s.Lacks > 0:
+		t.State = StateGrow
+	case len(s.Problems) > 0:
+		t.State = StateProblem
+	}
+	return t
+}
+
+// CreateTopics does what the start of the relay would do, and looks again. What Kafka
+// refuses is among the problems.
+func CreateTopics(cluster *kafka.Cluster, relay tier.Config) (Topics, error) {
+	changes := []Change{}
+	_, err := cluster.Plan(relay.Topic, relay.TopicSpecs(), true, func(c kafka.Change) {
+		changes = append(changes, Change(c))
+	})
+	var refused *kafka.PlanError
+	if err != nil && !errors.As(err, &refused) {
+		return Topics{}, err
+	}
+	t, err := SurveyTopics(cluster, relay)
+	t.Changes = changes
+	if refused != nil && err == nil {
+		t.addProblems(refused.Problems)
+	}
+	return t, err
+}
+
+// addProblems adds what the survey did not find as well. Of a topic that is missing
+// it says to create it; why Kafka refused that takes its place.
+func (t *Topics) addProblems(problems []string) {
+	for _, p := range problems {
+		found := slices.ContainsFunc(t.Topics, func(each Topic) bool { return slices.Contains(each.Problems, p) })
+		if !found {
+			t.Problems = append(t.Problems, p)
+		}
+	}
+}

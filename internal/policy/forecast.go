@@ -1,0 +1,72 @@
+package policy
+
+import (
+	"math"
+	"time"
+)
+
+// Foreseen is when one attempt of a record takes place that fails in every attempt,
+// counted from its first failure.
+//
+// Nothing is late in it: instances run, workers are free, the endpoint's gate is
+// open. The rounding of each hop's time to a millisecond is left out.
+type Foreseen struct {
+	Step              int           // attempts made before: 0 on main, i in tier i
+	Shortest, Longest time.Duration // wait before it, as the jitter places it
+	Earliest, Latest  time.Duration // begin of the attempt; 0 for the first, and for one that is never made
+
+	Shortened bool // the budget may shorten the wait, to half the delay at least
+	Budget    bool // the budget may end the walk before it
+	Lifetime  bool // the lifetime may end the walk before it
+	Never     bool // no walk comes this far; the marks are those of the first such attempt
+}
+
+// Forecast returns every attempt of the schedule, the one on main first, and when
+// the record is dead-lettered at the latest. timeout is the longest that an attempt
+// takes; the shortest takes no time.
+func (s Schedule) Forecast(timeout time.Duration) (attempts []Foreseen, end time.Duration) {
+	attempts = append(attempts, Foreseen{})
+	var first, last time.Duration // when the attempt before fails, at the earliest and at the latest
+	for i := range s.Steps {
+		f := s.foresee(i+1, first, last)
+		if attempts[i].Never {
+			f = Foreseen{Step: f.Step, Shortest: f.Shortest, Longest: f.Longest, Never: true}
+		}
+		if f.Never {
+			f.Earliest, f.Latest = 0, 0
+		} else {
+			first, last = f.Earliest, plus(f.Latest, timeout)
+			end = max(end, last)
+		}
+		attempts = append(attempts, f)
+	}
+	return attempts, end
+}
+
+// foresee returns the attempt of a step whose wait is decided between first and
+// last.
+//
+// An attempt begins at min(decision + wait, budget), which grows with both. So the
+// bounds are those of the first and of the last decision that allows a wait.
+func (s Schedule) foresee(step int, first, last time.Duration) Foreseen {
+	tier := s.Steps[step-1]
+	f := Foreseen{Step: step, Shortest: tier.wait(0), Longest: tier.wait(1)}
+	f.Lifetime = last >= s.Lifetime
+	last = min(last, s.Lifetime-1)
+	f.Budget = s.Budget-last < tier.half()
+	whole := min(last, s.Budget-tier.half()) // the last decision after which half of the delay remains
+	f.Shortened = first <= whole && plus(whole, f.Longest) > s.Budget
+	last = min(last, s.Budget-min(f.Shortest, tier.half()))
+	f.Never = first > last
+	f.Earliest = min(plus(first, f.Shortest), s.Budget)
+	f.Latest = min(plus(last, f.Longest), s.Budget)
+	return f
+}
+
+// plus adds durations that are not negative, and stops at the longest.
+func plus(a, b time.Duration) time.Duration {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}
