@@ -1,6 +1,6 @@
 # Two targets are all that a newcomer needs: demo (Go alone) and test. What they
-# fetch comes from the Go module proxy and from Maven Central; tools and jars are
-# kept in the ignored folders .bin and .cache.
+# fetch comes from the Go module proxy, from Maven Central and from Debian; tools and
+# jars are kept in the ignored folders .bin and .cache.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -41,7 +41,7 @@ build: ## Build the static binaries into dist/
 # The tests below test/ start the daemon as a process of its own, which the test
 # cache does not see: they always run.
 .PHONY: test
-test: tools ## Run all tests, also against a real Kafka; needs a JDK 17+ and Maven
+test: tools promtool ## Run all tests, also against a real Kafka; needs a JDK 17+, Maven, systemd
 	go test $(RACE) -timeout 10m ./cmd/... ./internal/...
 	go test $(RACE) -timeout 20m -count=1 ./test/...
 
@@ -66,8 +66,28 @@ tools:
 	fi; \
 	command -v mvn >/dev/null || \
 		need 'Maven fetches the jars of Kafka, and mvn was not found: install it (Debian: apt-get install maven)'; \
+	command -v systemd-analyze >/dev/null || \
+		need 'systemd-analyze checks the unit, and was not found: install systemd (Debian: apt-get install systemd); where there is none, as on macOS, run make unit, and make test on Linux'; \
+	[[ -x '$(PROMTOOL)' ]] || command -v apt-get >/dev/null || \
+		need 'promtool checks the metrics, and was not found: install Prometheus, which has it (macOS: brew install prometheus)'; \
 	[[ -n '$(RACE)' ]] || echo 'make test: without the race detector, which needs a C compiler (Debian: apt-get install gcc libc6-dev)'; \
 	exit $$missing
+
+# Where PATH has no promtool, it is taken out of Debian's package: nothing is
+# installed, and no Prometheus is started.
+PROMTOOL_CACHED := $(CURDIR)/.cache/promtool
+PROMTOOL := $(shell command -v promtool || echo '$(PROMTOOL_CACHED)')
+
+.PHONY: promtool
+promtool: $(PROMTOOL)
+
+$(PROMTOOL_CACHED): | tools
+	@echo "fetching promtool, which checks the metrics"
+	@rm -rf '$@.d' && mkdir -p '$@.d' && cd '$@.d' && download=(apt-get download -qq -o APT::Sandbox::User=root prometheus) && \
+	{ "$${download[@]}" || { apt-get update -qq && "$${download[@]}"; } || \
+		{ echo 'make test: promtool was not found, and apt-get cannot download the package prometheus: install it (Debian: apt-get install prometheus)' >&2; exit 1; }; }
+	@dpkg-deb --fsys-tarfile '$@.d'/prometheus_*.deb | tar -xO ./usr/bin/promtool >'$@'
+	@chmod +x '$@' && rm -r '$@.d'
 
 GOLANGCI_LINT_VERSION := v2.15.0
 GOLANGCI_LINT := $(BIN)/golangci-lint-$(GOLANGCI_LINT_VERSION)
