@@ -63,21 +63,25 @@ func TopicName(t testing.TB) string {
 // once every partition has a leader. configs may be nil.
 func CreateTopic(t testing.TB, addrs []string, name string, partitions int32, configs map[string]string) {
 	t.Helper()
-	detail := &sarama.TopicDetail{NumPartitions: partitions, ReplicationFactor: -1, ConfigEntries: map[string]*string{}}
-	for key, value := range configs {
-		detail.ConfigEntries[key] = &value
-	}
 	err := withAdmin(addrs, func(client sarama.Client, admin sarama.ClusterAdmin) error {
-		if err := admin.CreateTopic(name, detail, false); err != nil {
-			return err
-		}
-		return poll(pollInterval, adminBound, "leaders of topic "+name, func() (bool, error) {
-			return led(client, name, int(partitions)), nil
-		})
+		return createTopic(client, admin, name, partitions, configs)
 	})
 	if err != nil {
 		t.Fatalf("create topic %s: %v", name, err)
 	}
+}
+
+func createTopic(client sarama.Client, admin sarama.ClusterAdmin, name string, partitions int32, configs map[string]string) error {
+	detail := &sarama.TopicDetail{NumPartitions: partitions, ReplicationFactor: -1, ConfigEntries: map[string]*string{}}
+	for key, value := range configs {
+		detail.ConfigEntries[key] = &value
+	}
+	if err := admin.CreateTopic(name, detail, false); err != nil {
+		return err
+	}
+	return poll(pollInterval, adminBound, "leaders of topic "+name, func() (bool, error) {
+		return led(client, name, int(partitions)), nil
+	})
 }
 
 // led reports whether all partitions of the topic have a leader.

@@ -47,6 +47,10 @@ func StartKafka(t testing.TB, n int) *Cluster {
 // use on a machine; what is missing for that or for running them is an error
 // that says what to install.
 func NewCluster(n int) (*Cluster, error) {
+	return startCluster(func(java, jars string) (*Cluster, error) { return newCluster(n, java, jars) })
+}
+
+func startCluster(layOut func(java, jars string) (*Cluster, error)) (*Cluster, error) {
 	java, err := findJava()
 	if err != nil {
 		return nil, err
@@ -56,7 +60,7 @@ func NewCluster(n int) (*Cluster, error) {
 		return nil, err
 	}
 	for round := 1; ; round++ {
-		c, err := newCluster(n, java, jars)
+		c, err := layOut(java, jars)
 		if err != nil {
 			return nil, err
 		}
@@ -89,6 +93,7 @@ func newCluster(n int, java, jars string) (*Cluster, error) {
 		node := &node{
 			java: java, jars: jars, clusterID: clusterID, id: int32(i + 1),
 			addr: clients[i], dir: filepath.Join(dir, fmt.Sprint(i+1)),
+			adminAddr: clients[i], adminConfig: ClientConfig(),
 		}
 		c.nodes = append(c.nodes, node)
 		err = errors.Join(err, os.Mkdir(node.dir, 0o755), node.writeProperties(n, controllers[i], voters(controllers)))

@@ -27,6 +27,9 @@ type node struct {
 	addr       string // where clients connect
 	dir        string // properties, log and data
 	proc       *process
+
+	adminAddr   string // where everything is allowed, with this configuration
+	adminConfig *sarama.Config
 }
 
 func (n *node) properties() string { return filepath.Join(n.dir, "server.properties") }
@@ -79,8 +82,8 @@ func (n *node) waitReady() error {
 }
 
 func (n *node) answers() bool {
-	broker := sarama.NewBroker(n.addr)
-	if err := broker.Open(ClientConfig()); err != nil {
+	broker := sarama.NewBroker(n.adminAddr)
+	if err := broker.Open(n.adminConfig); err != nil {
 		return false
 	}
 	defer broker.Close()
@@ -99,8 +102,8 @@ func (n *node) answers() bool {
 // that by waiting 2 s (v1.61.1, client.go:1287), and where transactions come first
 // as long as its metadata retries last, since it looks at the groups' topic.
 func (n *node) warmUp() error {
-	broker := sarama.NewBroker(n.addr)
-	if err := broker.Open(ClientConfig()); err != nil {
+	broker := sarama.NewBroker(n.adminAddr)
+	if err := broker.Open(n.adminConfig); err != nil {
 		return err
 	}
 	defer broker.Close()

@@ -1,7 +1,10 @@
 package scenarios
 
 import (
+	"fmt"
 	"net/http"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -74,6 +77,41 @@ func TestCleanStopLetsForwardsInFlightFinishAndRepeatsNothing(t *testing.T) {
 		report := c.settle(t, d)
 		if report.DeadLettered != written || report.Requests != written {
 			t.Errorf("%s, want every record dead-lettered after one request", report)
+		}
+	})
+}
+
+// A stop comes while records arrive, wait, are attempted and are moved, all at once.
+func TestCleanStopUnderLoadRepeatsNothing(t *testing.T) {
+	eachBroker(t, func(t *testing.T, addrs []string) {
+		const stops, batch = 4, 400
+		mixed := func(r harness.Request) harness.Answer {
+			switch {
+			case strings.HasSuffix(r.EventID, "3"), strings.HasSuffix(r.EventID, "6"):
+				return harness.Answer{Status: http.StatusServiceUnavailable}
+			case strings.HasSuffix(r.EventID, "9"):
+				return harness.Answer{Status: http.StatusUnprocessableEntity}
+			}
+			return harness.Answer{Delay: 5 * time.Millisecond}
+		}
+		c := newChain(t, addrs, 3, mixed, 0, time.Second)
+		d := c.run(t)
+		for stop := range stops {
+			before, _ := c.endpoint.Counts()
+			c.write(t, records(fmt.Sprint("before", stop), batch)...)
+			c.awaitRequests(t, before+batch/2)
+			d.Signal(t, syscall.SIGTERM)
+			c.write(t, records(fmt.Sprint("during", stop), batch)...)
+			if code := d.Wait(t, bound); code != 0 {
+				t.Fatalf("stop %d ended with exit code %d", stop+1, code)
+			}
+			d = c.run(t)
+		}
+		const written = stops * 2 * batch
+		const each = written / 10 // of the records whose id ends in one digit
+		report := c.settle(t, d)
+		if report.DeadLettered != 3*each || report.Accepted != 7*each || report.Requests != written+2*2*each {
+			t.Errorf("%s, want %d accepted and %d dead after %d requests", report, 7*each, 3*each, written+4*each)
 		}
 	})
 }
