@@ -17,6 +17,7 @@ import (
 type Cluster struct {
 	client sarama.Client
 	admin  sarama.ClusterAdmin
+	hangUp context.CancelFunc
 }
 
 // Connect reaches the cluster, unless ctx ends before. An error says that no broker
@@ -32,6 +33,7 @@ func Connect(ctx context.Context, c Config) (*Cluster, error) {
 		hangUp()
 		return nil, err
 	}
+	cluster.hangUp = hangUp
 	return cluster, nil
 }
 
@@ -47,8 +49,15 @@ func newCluster(c Config, config *sarama.Config) (*Cluster, error) {
 	return &Cluster{client: client, admin: admin}, nil
 }
 
+// HangUp breaks all connections for good: calls in progress end with an error at
+// once, and so do later ones. Close is still to be called.
+func (c *Cluster) HangUp() { c.hangUp() }
+
 // Close ends the connection.
-func (c *Cluster) Close() error { return c.admin.Close() }
+func (c *Cluster) Close() error {
+	defer c.hangUp()
+	return c.admin.Close()
+}
 
 // Broker is one broker of the cluster.
 type Broker struct {

@@ -1,7 +1,9 @@
 package kafka
 
 import (
+	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/IBM/sarama"
@@ -105,6 +107,31 @@ func TestBrokenConnectionsAreReplaced(t *testing.T) {
 				t.Errorf("after a call that ended with %v, the next one: %v", first, err)
 			}
 		})
+	}
+}
+
+// A call in progress would end by its timeouts too, after another try.
+func TestHangUpEndsWhatWaitsForAnAnswer(t *testing.T) {
+	m, fake, config := startMute(t)
+	c := connect(t, config)
+	asked := make(chan struct{}, 1)
+	fake.ControlKey(createTopicsKey, func(kmsg.Request) (kmsg.Response, error, bool) {
+		fake.KeepControl()
+		m.muted.Store(true)
+		asked <- struct{}{}
+		return nil, nil, false
+	})
+	result := make(chan error, 1)
+	go func() {
+		result <- c.admin.CreateTopic("a", &sarama.TopicDetail{NumPartitions: 1, ReplicationFactor: 1}, false)
+	}()
+	receive(t, "the request", asked)
+	c.HangUp()
+	if err := receive(t, "the end of the call", result); err == nil || strings.Contains(err.Error(), "in time") {
+		t.Errorf("the call ended with %v, want a broken connection", err)
+	}
+	if _, err := c.Topics("a"); !errors.Is(err, context.Canceled) {
+		t.Errorf("a later call: %v, want %v", err, context.Canceled)
 	}
 }
 

@@ -96,8 +96,8 @@ func (c *Cluster) Commit(m Member, offsets Offsets) error {
 // commitBackoff is the pause before a group's coordinator is looked for again.
 const commitBackoff = 100 * time.Millisecond
 
-// errNoCoordinator asks Commit for another try.
-var errNoCoordinator = errors.New("the group's coordinator moved or is not ready")
+// errNoCoordinator asks Commit for another try. Who reads it knows of the last one.
+var errNoCoordinator = fmt.Errorf("tried for %s", CommitTimeout)
 
 func (c *Cluster) commitOnce(group string, req *sarama.OffsetCommitRequest) error {
 	coordinator, err := c.client.Coordinator(group)

@@ -12,9 +12,9 @@ import (
 const (
 	// commitInterval is how often complete work is committed.
 	commitInterval = time.Second
-	// manyFailed is how many commits in a row must have failed before that is a trouble.
-	// Each has tried for up to kafka.CommitTimeout if a coordinator moves.
-	manyFailed = 3
+	// commitsMayFail is for how long that is no trouble while attempts may still start: as
+	// long as a group takes to get another coordinator.
+	commitsMayFail = 15 * time.Second
 )
 
 // writeCommits is the group's one commit writer.
@@ -30,28 +30,44 @@ func (s *session) writeCommits(ctx context.Context) {
 		case <-s.renew:
 			asked = true
 		}
+		began := time.Now()
 		s.writing.beat(s.consumer.relay.age())
 		err := s.commit(asked)
 		s.writing.rest()
 		if err != nil {
-			s.cannotCommit(err)
+			s.cannotCommit(err, began)
 			sleep(ctx, 100*time.Millisecond)
 		}
 	}
 }
 
-// cannotCommit tells of a commit that failed. A member that was put out of its group
-// begins another session by itself.
-func (s *session) cannotCommit(err error) {
-	c := s.consumer
-	c.lastError.note(time.Now(), explain(err))
+// cannotCommit tells of a commit that failed, and when it began. A member that was put
+// out of its group begins another session by itself.
+func (s *session) cannotCommit(err error, began time.Time) {
+	c, now := s.consumer, time.Now()
+	c.lastError.note(now, explain(err))
 	if errors.Is(err, kafka.ErrFenced) {
-		c.relay.warn("commit came too late: the group has begun anew, and what was not committed is delivered again by the partition's next owner", c.source.topic, err)
+		s.fenced(err)
 		return
 	}
-	if s.failed++; s.failed >= manyFailed {
-		c.relay.raise(kindCommit, c.source.group, err)
+	if s.failing.IsZero() {
+		s.failing = began
 	}
+	if isFault(err) || s.matters(now.Sub(s.failing), now) {
+		c.relay.raise(kindCommit, s.member.Group, err)
+	}
+}
+
+// fenced tells of a commit that came too late, which is once for a session: no later
+// one succeeds.
+func (s *session) fenced(err error) {
+	s.consumer.relay.warn("commit came too late: the group has begun anew, and what was not committed is delivered again by the partition's next owner", s.consumer.source.topic, err)
+}
+
+// matters reports whether commits have failed for too long: no attempt starts for want
+// of a lease, or soon none will.
+func (s *session) matters(failing time.Duration, now time.Time) bool {
+	return failing >= commitsMayFail || failing >= moment && !s.leased(now)
 }
 
 // commit writes what changed since the last acknowledged commit; if everything is
@@ -82,7 +98,7 @@ func (s *session) commit(everything bool) error {
 	for p, at := range low {
 		s.acked[p] = at // only one commit is in flight: begin, the writer, or finish
 	}
-	s.failed = 0
+	s.failing = time.Time{}
 	s.lease(sent)
 	s.consumer.relay.over(kindCommit, s.member.Group)
 	for _, c := range s.claims {

@@ -35,7 +35,8 @@ type consumer struct {
 	lastError lastEvent
 
 	session atomic.Pointer[session] // nil between sessions
-	joining atomic.Bool             // from the call of Consume until a session begins
+	joining atomic.Bool             // while it connects, and from the call of Consume until a session begins
+	cut     atomic.Bool             // a stop has hung up on it meanwhile: leaving may fail
 
 	mu     sync.Mutex
 	end    context.CancelFunc // ends the running session, which is then begun anew
@@ -56,10 +57,10 @@ func (c *consumer) run(ctx, abort context.Context) {
 	interrupter.Go(func() { c.interrupt(ctx, ended, hangUp) })
 	defer interrupter.Wait()
 	defer close(ended)
-	for ctx.Err() == nil {
-		err := c.connect(ctx, config)
+	for ctx.Err() == nil && !c.retiredAndGone() {
+		client, err := c.connect(ctx, config)
 		if err == nil {
-			c.member(ctx)
+			c.member(ctx, client)
 			return
 		}
 		if ctx.Err() == nil {
@@ -69,70 +70,12 @@ func (c *consumer) run(ctx, abort context.Context) {
 	}
 }
 
-// connect makes the client of the group, which reaches a broker. It is bounded by the
-// client's timeouts.
-func (c *consumer) connect(ctx context.Context, config *sarama.Config) error {
-	leave, ok := c.relay.deps.enter(ctx)
-	if !ok {
-		return ctx.Err()
-	}
-	defer leave()
-	group, err := sarama.NewConsumerGroup(c.relay.deps.Kafka.Brokers, c.source.group, config)
-	if err == nil {
-		c.group = group
-	}
-	return err
-}
-
-// absent tells why the consumer is not a member of its group.
-func (c *consumer) absent(err error) {
-	c.lastError.note(time.Now(), explain(err))
-	c.relay.raise(kindMember, c.source.group, err)
-}
-
-// cannotRead tells of an error of a fetch. The client fetches again by itself; brokers
-// that do not answer end the session, too, if they stay away.
-func (c *consumer) cannotRead(err error) {
-	c.lastError.note(time.Now(), explain(err))
-	if kafka.Unreachable(err) {
-		c.relay.warn(kindRead.began(), c.source.topic, err)
-		return
-	}
-	c.relay.raise(kindRead, c.source.topic, err)
-}
-
-// interrupt hangs up on a member that waits to join once ctx has ended: the client
-// library cannot be told to stop meanwhile. It tries again each second, since the
-// library may begin another request first. A session and what follows it, up to the
-// request to leave the group, are left alone, unless a broker that hangs makes that
-// last too long.
-func (c *consumer) interrupt(ctx context.Context, ended <-chan struct{}, hangUp func()) {
-	select {
-	case <-ended:
-		return
-	case <-ctx.Done():
-	}
-	stopped := time.Now()
-	again := time.NewTicker(rejoinPause)
-	defer again.Stop()
-	for {
-		if c.joining.Load() || c.session.Load() == nil && time.Since(stopped) > kafka.ForwardTimeout {
-			hangUp()
-		}
-		select {
-		case <-ended:
-			return
-		case <-again.C:
-		}
-	}
-}
-
 // member joins again and again, and leaves the group at the end.
-func (c *consumer) member(ctx context.Context) {
+func (c *consumer) member(ctx context.Context, client sarama.Client) {
 	var drain sync.WaitGroup
 	drain.Go(func() {
 		for err := range c.group.Errors() {
-			c.cannotRead(err)
+			c.failed(err)
 		}
 	})
 	for hasty := 0; ctx.Err() == nil && !c.retiredAndGone(); {
@@ -150,10 +93,11 @@ func (c *consumer) member(ctx context.Context) {
 			sleep(ctx, rejoinPause)
 		}
 	}
-	if err := c.group.Close(); err != nil {
+	if err := c.group.Close(); err != nil && !c.cut.Load() {
 		c.relay.warn("cannot leave the group: its partitions rest until kafka.session_timeout is over", c.source.topic, err)
 	}
 	drain.Wait()
+	_ = client.Close() // after the group, which needs it to leave
 }
 
 func (c *consumer) consume(ctx context.Context) error {
@@ -215,9 +159,9 @@ func (c *consumer) looked(found bool) (missed int) {
 func (c *consumer) retire() {
 	c.mu.Lock()
 	c.gone = true
+	c.relay.drop(kindMember, c.source.group)
 	c.mu.Unlock()
 	c.relay.members.forget(c)
-	c.relay.drop(kindMember, c.source.group)
 	c.relay.log.Info("retired tier topic was deleted: it is no longer consumed", zap.String(logging.FieldTopic, c.source.topic))
 	c.restart()
 }

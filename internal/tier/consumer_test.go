@@ -2,7 +2,6 @@ package tier
 
 import (
 	"context"
-	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -51,41 +50,17 @@ func TestStopHangsUpOnlyOnAMemberThatJoins(t *testing.T) {
 	}
 }
 
-func TestCommitIsATroubleWhenItFailsAgainAndAgain(t *testing.T) {
-	r := newStoppedRig(t, minute, windowOf(100))
-	r.consumer.source.group = "g"
-	problems := func() int { return len(r.relay.Status(time.Now()).Problems) }
-	for range 10 {
-		r.session.cannotCommit(fmt.Errorf("commit: %w", kafka.ErrFenced)) // the next session tells how it goes on
-	}
-	for range manyFailed - 1 {
-		r.session.cannotCommit(sarama.ErrOutOfBrokers)
-	}
-	if n := problems(); n != 0 {
-		t.Fatalf("%d problems after %d commits that failed", n, manyFailed-1)
-	}
-	r.session.cannotCommit(sarama.ErrOutOfBrokers)
-	if n := problems(); n != 1 {
-		t.Fatalf("%d problems after %d commits that failed, want 1", n, manyFailed)
-	}
-	r.session.member.Group = "g"
-	r.session.forget()
-	if n := problems(); n != 0 {
-		t.Errorf("%d problems after the session, want none: it commits no more", n)
-	}
-}
-
 func TestTopicThatCannotBeReadIsATroubleUntilARecordComes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := tierRig(t)
 		defer r.stop()
-		ready := func() bool { return r.relay.Status(time.Now()).Ready }
-		r.consumer.cannotRead(&sarama.ConsumerError{Topic: rigTopic, Err: sarama.ErrOutOfBrokers})
+		ready := func() bool { return r.relay.Status().Ready }
+		r.consumer.failed(&sarama.ConsumerError{Topic: rigTopic, Err: sarama.ErrOutOfBrokers})
 		if !ready() {
 			t.Error("not ready because of a connection that broke: the session ends if it stays so")
 		}
-		r.consumer.cannotRead(&sarama.ConsumerError{Topic: rigTopic, Err: sarama.ErrTopicAuthorizationFailed})
-		if s := r.relay.Status(time.Now()); s.Ready || !s.Fault {
+		r.consumer.failed(&sarama.ConsumerError{Topic: rigTopic, Err: sarama.ErrTopicAuthorizationFailed})
+		if s := r.relay.Status(); s.Ready || !s.Fault {
 			t.Errorf("ready %v, fault %v although the topic may not be read", s.Ready, s.Fault)
 		}
 		r.read(time.Now())

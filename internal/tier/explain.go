@@ -1,7 +1,9 @@
 package tier
 
 import (
+	"context"
 	"errors"
+	"fmt"
 
 	"github.com/IBM/sarama"
 
@@ -9,16 +11,30 @@ import (
 )
 
 // errUnchecked and errJoining are why a relay is not ready although nothing failed.
-// The group answers when all others have joined, or were given up.
+// The group answers when all others have joined, or were given up. errLost is what
+// becomes of a session that failed.
 var (
 	errUnchecked = errors.New("its topics are not checked yet")
 	errJoining   = errors.New("joining; an instance that was killed is waited for, up to kafka.session_timeout")
+	errLost      = errors.New("the session was lost, joining anew")
 )
+
+// whyJoining returns why a consumer joins again, by the cause of its session's end.
+// Usually the members changed, or the partitions; where a partition could not be read,
+// that was told.
+func whyJoining(cause error) error {
+	for _, usual := range []error{sarama.ErrRebalanceInProgress, sarama.ErrSessionPartitionCountChanged, sarama.ErrSessionConsumeClaimExited, context.Canceled} {
+		if cause == nil || errors.Is(cause, usual) {
+			return errJoining
+		}
+	}
+	return fmt.Errorf("%w: %w", errLost, cause)
+}
 
 // isFault tells what a person has to mend from what passes by itself: brokers that
 // do not answer, a group that gathers, another member that was faster.
 func isFault(err error) bool {
-	for _, passing := range []error{errUnchecked, errJoining, kafka.ErrFenced} {
+	for _, passing := range []error{errUnchecked, errJoining, errLost, kafka.ErrFenced, sarama.ErrRebalanceInProgress} {
 		if errors.Is(err, passing) {
 			return false
 		}
@@ -35,12 +51,4 @@ func explain(err error) string {
 		return kafka.Explain(err) + ": raise that"
 	}
 	return kafka.Explain(err)
-}
-
-// explainWrite is explain for a topic that does not take a record.
-func explainWrite(err error) string {
-	if errors.Is(err, sarama.ErrTopicAuthorizationFailed) {
-		return "not authorized: grant Write on the topic"
-	}
-	return explain(err)
 }

@@ -20,6 +20,8 @@ func TestFaultIsWhatAPersonHasToMend(t *testing.T) {
 		{"a cluster that does not answer", fmt.Errorf("describe topics: %w", sarama.ErrOutOfBrokers), false},
 		{"a connection that broke", io.EOF, false},
 		{"a group that gathers", errJoining, false},
+		{"a session that was lost", whyJoining(sarama.ErrUnknownMemberId), false},
+		{"a commit while the group gathers", sarama.ErrRebalanceInProgress, false},
 		{"nothing looked at yet", errUnchecked, false},
 		{"another member was faster", fmt.Errorf("commit: %w", kafka.ErrFenced), false},
 		{"a start that is missing", fmt.Errorf("group g: %w", errStartNeeded), true},
@@ -46,8 +48,7 @@ func TestExplainSaysHowToMend(t *testing.T) {
 			"kafka.session_timeout is outside of what the brokers allow: group.min.session.timeout.ms, by default 6 s, to group.max.session.timeout.ms"},
 		{"a record that is too large", explain(kafka.ErrTooLarge), "record is larger than the topic's max.message.bytes: raise that"},
 		{"a topic that may not be read", explain(sarama.ErrTopicAuthorizationFailed), "not authorized: grant Read on the topic"},
-		{"a topic that may not be written", explainWrite(sarama.ErrTopicAuthorizationFailed), "not authorized: grant Write on the topic"},
-		{"a topic that is gone", explainWrite(errors.New("gone")), "gone"},
+		{"a topic that is gone", explain(errors.New("gone")), "gone"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

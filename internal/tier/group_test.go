@@ -51,6 +51,8 @@ func TestStopDoesNotWaitForTheGroupToGather(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.started = true // where it starts cannot be committed beside a foreign member
+	core, logs := observer.New(zapcore.WarnLevel)
+	r.log = zap.New(core)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { r.Run(ctx, context.Background(), f.cluster) })
@@ -71,6 +73,9 @@ func TestStopDoesNotWaitForTheGroupToGather(t *testing.T) {
 	case <-time.After(20 * time.Second): // the client library alone waits for 30 s
 		t.Errorf("the relay still waits for the group to gather")
 		<-stopped
+	}
+	if logs.Len() > 0 {
+		t.Errorf("warnings about a stop like any other: %v", lines(logs))
 	}
 }
 

@@ -1,6 +1,10 @@
 package tier
 
-import "github.com/IBM/sarama"
+import (
+	"context"
+
+	"github.com/IBM/sarama"
+)
 
 // handler adapts a consumer to sarama's group handler.
 type handler struct{ c *consumer }
@@ -26,8 +30,9 @@ func (h handler) ConsumeClaim(s sarama.ConsumerGroupSession, claim sarama.Consum
 
 // Cleanup ends the session after all claims have returned. It is also called after
 // a Setup that failed, when there is none.
-func (h handler) Cleanup(sarama.ConsumerGroupSession) error {
+func (h handler) Cleanup(gs sarama.ConsumerGroupSession) error {
 	if s := h.c.session.Load(); s != nil {
+		h.c.lost(context.Cause(gs.Context()))
 		s.finish()
 		s.forget()
 		h.c.session.Store(nil)

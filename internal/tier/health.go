@@ -1,7 +1,6 @@
 package tier
 
 import (
-	"errors"
 	"sync/atomic"
 	"time"
 
@@ -24,36 +23,63 @@ func (r *Relay) raiseFor(k kind, of string, err error) {
 	r.tell(t)
 }
 
+// moment is how long what passes by itself may last before it counts: a group that
+// gathers anew, a leader or a coordinator that moves. Neither a load balancer nor an
+// alert is to act on it.
+const moment = 5 * time.Second
+
 func troubleOf(k kind, of string, err error) trouble {
-	why := explain
-	if k == kindWrite {
-		why = explainWrite
-	}
 	away := kafka.Unreachable(err)
-	return trouble{
-		kind: k, of: of, why: why(err), fault: isFault(err), passing: away, common: away,
-		quiet: errors.Is(err, errJoining) || errors.Is(err, errUnchecked),
+	t := trouble{kind: k, of: of, why: explain(err), fault: isFault(err), passing: away, common: away}
+	if !t.fault && (k == kindTopics || k == kindMember) {
+		t.grace = moment
 	}
+	return t
+}
+
+// waits makes known that the relay waits for something that is part of every start:
+// it is not ready at once, and nothing is logged unless that takes unusually long.
+func (r *Relay) waits(k kind, of string, err error) {
+	t := troubleOf(k, of, err)
+	t.grace, t.hush, t.passing, t.common = 0, r.usually(), true, true
+	r.tell(t)
+}
+
+// usually is how long a group takes to gather at most, as a rule: a member that was
+// killed is waited for.
+func (r *Relay) usually() time.Duration {
+	return max(10*time.Second, r.deps.Kafka.SessionTimeout)
 }
 
 // tell notes a trouble, and logs it where that is news.
-func (r *Relay) tell(t trouble) {
-	now, suppressed := time.Now(), 0
-	log := r.troubles.raise(t, now, func() (ok bool) {
-		suppressed, ok = r.allow(t.kind.began(), t.of, t.common, now)
-		return ok
-	})
+func (r *Relay) tell(n trouble) {
+	now := time.Now()
+	t, log := r.troubles.raise(n, now, r.may(now))
 	if log {
-		r.log.Warn(t.kind.began(), t.kind.field(t.of), zap.String(logging.FieldError, t.why), logging.Suppressed(suppressed))
+		r.logBegin(t)
 	}
-	if t.quiet {
-		r.reportReady()
-		return
+	if t.hush == 0 {
+		r.lastError.note(now, t.kind.text(t.of, t.why))
 	}
-	r.lastError.note(now, t.kind.text(t.of, t.why))
 	if t.kind.blocking() {
 		r.reportReady()
 	}
+}
+
+// ripen shows and logs what has lasted for longer than it usually does.
+func (r *Relay) ripen(now time.Time) {
+	for _, t := range r.troubles.ripen(now, r.may(now)) {
+		r.logBegin(t, zap.Duration("for", now.Sub(t.since)))
+	}
+	r.reportReady()
+}
+
+func (r *Relay) logBegin(t trouble, more ...zap.Field) {
+	r.log.Warn(t.kind.began(), append(more, t.kind.field(t.of), zap.String(logging.FieldError, t.why), logging.Suppressed(t.suppressed))...)
+}
+
+func (r *Relay) may(now time.Time) allow {
+	return func(t trouble) (suppressed int, ok bool) { return r.allow(t.kind.began(), t.of, t.common, now) }
 }
 
 // over ends a trouble, and logs the end if the beginning was. Where nothing is wrong

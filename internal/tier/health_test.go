@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/retryd/retryd/internal/kafka"
 	"github.com/retryd/retryd/internal/logging"
 	"github.com/retryd/retryd/internal/policy"
 	"github.com/retryd/retryd/internal/window"
@@ -57,7 +58,7 @@ func TestOutageIsTwoLines(t *testing.T) {
 			r.relay.raise(kindCommit, "g", fmt.Errorf("read tcp 127.0.0.1:%d: %w", 4000+try, sarama.ErrOutOfBrokers))
 			time.Sleep(time.Second)
 		}
-		if s := r.relay.Status(time.Now()); s.Ready || s.Fault {
+		if s := r.relay.Status(); s.Ready || s.Fault {
 			t.Errorf("ready %v, fault %v while commits fail for want of a broker, want neither", s.Ready, s.Fault)
 		}
 		r.relay.over(kindCommit, "g")
@@ -87,7 +88,7 @@ func TestFiftyRelaysAndADeadClusterAreOneLine(t *testing.T) {
 				f(r.relay, fmt.Sprint("g", i))
 			}
 		}
-		each(func(r *Relay, g string) { r.raise(kindMember, g, errJoining) })
+		each(func(r *Relay, g string) { r.waits(kindMember, g, errJoining) })
 		for range 100 {
 			each(func(r *Relay, g string) { r.raise(kindMember, g, sarama.ErrOutOfBrokers) })
 			time.Sleep(time.Second)
@@ -111,7 +112,7 @@ func TestEndpointThatGivesNoAnswer(t *testing.T) {
 	refused := policy.Outcome{Class: policy.ClassTransient, Kind: policy.KindRefused, Error: "connect h:80: connection refused"}
 	synctest.Test(t, func(t *testing.T) {
 		r, logs := observed(t)
-		problems := func() int { return len(r.relay.Status(time.Now()).Problems) }
+		problems := func() int { return len(r.relay.Status().Problems) }
 		for range manyUnanswered - 1 {
 			r.relay.noteAnswer(refused)
 		}
@@ -122,7 +123,7 @@ func TestEndpointThatGivesNoAnswer(t *testing.T) {
 		for range manyUnanswered {
 			r.relay.noteAnswer(refused)
 		}
-		s := r.relay.Status(time.Now())
+		s := r.relay.Status()
 		want := "endpoint http://h/loans gives no answer: connect h:80: connection refused; start it, or correct endpoint.url: its records use up their attempts"
 		if len(s.Problems) != 1 || s.Problems[0].Text != want || !s.Ready {
 			t.Errorf("ready %v, problems %v, want it ready with %q", s.Ready, s.Problems, want)
@@ -151,19 +152,19 @@ func TestPauseSaysWhyAndUntilWhen(t *testing.T) {
 			r.relay.paused(pause, policy.ClassEndpoint)
 			time.Sleep(pause)
 		}
-		s := r.relay.Status(time.Now())
+		s := r.relay.Status()
 		want := "delivery pauses until 00:01:03 UTC, no attempt is spent: status 401: the endpoint or its configuration is wrong, not the record; correct the endpoint, its credentials or endpoint.url"
 		if len(s.Problems) != 1 || s.Problems[0].Text != want || !s.Ready {
 			t.Errorf("ready %v, problems %v, want it ready with\n%s", s.Ready, s.Problems, want)
 		}
 		r.relay.paused(0, policy.ClassNone)
-		if n := len(r.relay.Status(time.Now()).Problems); n != 0 {
+		if n := len(r.relay.Status().Problems); n != 0 {
 			t.Errorf("%d problems after the pause", n)
 		}
 		r.relay.noteRefusal(policy.Outcome{Class: policy.ClassThrottled, Error: "status 429"})
 		r.relay.paused(time.Second, policy.ClassThrottled)
 		want = "delivery pauses until 00:01:04 UTC, no attempt is spent: status 429: the endpoint asks for fewer requests"
-		if got := r.relay.Status(time.Now()).Problems[0].Text; got != want {
+		if got := r.relay.Status().Problems[0].Text; got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 		if n := logs.FilterMessage(kindPause.began()).Len(); n != 2 {
@@ -175,7 +176,7 @@ func TestPauseSaysWhyAndUntilWhen(t *testing.T) {
 func TestTopicThatTakesNoRecordIsATroubleUntilTheLastIsWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, logs := observed(t)
-		denied := error(sarama.ErrTopicAuthorizationFailed)
+		denied := error(&kafka.PlanError{Problems: []string{"topic orders.DLT may not be written (not authorized): grant Write on it"}})
 		_, dlt := routed(r, nil, []error{denied, denied, nil, denied})
 		r.start()
 		for range 2 {
@@ -185,12 +186,12 @@ func TestTopicThatTakesNoRecordIsATroubleUntilTheLastIsWritten(t *testing.T) {
 			r.relay.send(j)
 		}
 		text := func() string {
-			if p := r.relay.Status(time.Now()).Problems; len(p) > 0 {
+			if p := r.relay.Status().Problems; len(p) > 0 {
 				return p[0].Text
 			}
 			return ""
 		}
-		want := "cannot write to topic orders.DLT, its records are held: not authorized: grant Write on the topic"
+		want := "cannot write to topic orders.DLT, its records are held: topic orders.DLT may not be written (not authorized): grant Write on it"
 		if got := text(); got != want {
 			t.Fatalf("%q, want %q", got, want)
 		}
@@ -205,7 +206,7 @@ func TestTopicThatTakesNoRecordIsATroubleUntilTheLastIsWritten(t *testing.T) {
 			t.Errorf("all are written, and still: %s", got)
 		}
 		got := lines(logs)
-		if len(got) < 2 || got[0] != "warn "+kindWrite.began()+" topic=orders.DLT error=not authorized: grant Write on the topic" {
+		if len(got) < 2 || got[0] != "warn "+kindWrite.began()+" topic=orders.DLT error=topic orders.DLT may not be written (not authorized): grant Write on it" {
 			t.Errorf("log: %v", got)
 		}
 		r.stop()
@@ -223,7 +224,7 @@ func TestRecordThatTheNextOwnerWritesIsNoTroubleHere(t *testing.T) {
 		r.judged(j, &move{decision: policy.Decision{Action: policy.ActionDeadLetter}})
 		r.relay.send(j)
 		r.stop()
-		if p := r.relay.Status(time.Now()).Problems; len(p) != 0 {
+		if p := r.relay.Status().Problems; len(p) != 0 {
 			t.Errorf("problems %v after the partition was let go, want none", p)
 		}
 	})

@@ -51,7 +51,7 @@ func TestMeasureTellsWhatIsThere(t *testing.T) {
 		if err := Measure(f.cluster, []*Relay{r}, time.Now()); err != nil {
 			t.Fatal(err)
 		}
-		got = r.Status(time.Now())
+		got = r.Status()
 		return got.Tiers[0].Due == 0 && got.Tiers[1].Held == 3 && got.Tiers[1].Oldest != nil
 	})
 	unknown := cmpopts.IgnoreFields(status.Tier{}, "OldestDue", "Oldest", "Furthest", "LastError")
@@ -72,7 +72,7 @@ func TestMeasureTellsWhatIsThere(t *testing.T) {
 	if n, err := testutil.GatherAndCount(registry, "retryd_lag_records"); n != 0 || err != nil {
 		t.Errorf("%d series of the lag (%v) although every partition is given back", n, err)
 	}
-	if tiers := r.Status(time.Now()).Tiers; len(tiers[1].Partitions) != 0 || tiers[1].Held != 0 {
+	if tiers := r.Status().Tiers; len(tiers[1].Partitions) != 0 || tiers[1].Held != 0 {
 		t.Errorf("status %+v although every partition is given back", tiers[1])
 	}
 }
@@ -94,10 +94,10 @@ func TestMeasureGoesOnWithoutWhatIsDeleted(t *testing.T) {
 	if err := Measure(f.cluster, relays, time.Now()); err == nil || kafka.Unreachable(err) {
 		t.Errorf("error %v, want one about the topic that is gone, from a cluster that answers", err)
 	}
-	if n := relays[1].Status(time.Now()).DLT.Records; n == nil {
+	if n := relays[1].Status().DLT.Records; n == nil {
 		t.Error("the other relay's dead letters were not counted")
 	}
-	if n := relays[0].Status(time.Now()).DLT.Records; n != nil {
+	if n := relays[0].Status().DLT.Records; n != nil {
 		t.Errorf("%d dead letters in a topic that is gone", *n)
 	}
 }
@@ -136,7 +136,7 @@ func TestUnreadRecordsOfATierAreSplitByTheirAge(t *testing.T) {
 	if err := Measure(f.cluster, []*Relay{r}, at); err != nil {
 		t.Fatal(err)
 	}
-	tier := r.Status(at).Tiers[0]
+	tier := r.Status().Tiers[0]
 	furthest := at.Add(time.Hour).UTC()
 	if tier.Due != 2 || tier.Held != 2 || tier.Furthest == nil || !tier.Furthest.Equal(furthest) {
 		t.Errorf("due %d, held %d, furthest %v; want 2, 2, %v", tier.Due, tier.Held, tier.Furthest, furthest)
@@ -186,7 +186,7 @@ func TestStatusBeforeAnythingRan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := r.Status(time.Now())
+	s := r.Status()
 	if s.Ready || s.Fault || len(s.Problems) != 1 || s.Problems[0].Text != "its topics are not checked yet" {
 		t.Errorf("ready %v, fault %v, problems %v", s.Ready, s.Fault, s.Problems)
 	}

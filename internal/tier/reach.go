@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/retryd/retryd/internal/forward"
 	"github.com/retryd/retryd/internal/policy"
 )
 
@@ -21,19 +22,14 @@ type reach struct {
 	mu         sync.Mutex   // so that the counter and the trouble agree
 }
 
-// display returns how people may see the endpoint's URL.
+// display returns how people may see the endpoint's URL, which forward.New has taken.
 func display(raw string) (endpoint, origin string) {
-	u, err := url.Parse(raw)
-	if err != nil { // forward.New has refused it
-		return "", ""
-	}
-	shown := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}
-	endpoint = shown.String()
-	if u.Host == "" { // a socket has a path alone
+	endpoint = forward.WithoutQuery(raw)
+	u, err := url.Parse(endpoint)
+	if err != nil || u.Host == "" { // a socket has a path alone
 		return endpoint, endpoint
 	}
-	shown.Path = ""
-	return endpoint, shown.String()
+	return endpoint, u.Scheme + "://" + u.Host
 }
 
 // noteAnswer tells what an attempt says of the endpoint's reach. Any answer shows

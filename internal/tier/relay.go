@@ -44,7 +44,7 @@ type Deps struct {
 	// Limiter keeps the relays' log lines few: an outage is told once for all of them.
 	Limiter *logging.Limiter
 	// Starts has room for as many as may reach for the cluster at a time, to prepare a
-	// relay or to connect a member of a group; nil: no bound. Fifty relays that start
+	// relay or to connect a member of a group; see enter. Fifty relays that start
 	// together would otherwise open hundreds of connections at once.
 	Starts chan struct{}
 	Groups int // consumer groups of the process
@@ -63,8 +63,8 @@ type Relay struct {
 	log      *zap.Logger
 	jobs     chan *job // unbuffered: a record leaves its window only when a worker is free
 
-	// recheck is recheckInterval, and uniform places the jitter, in [0, 1). Tests shorten the
-	// one and seed the other, before Run.
+	// recheck is recheckInterval; uniform places the jitter of a delay, and the first look,
+	// in [0, 1), and is safe for concurrent use. Tests set both before Run.
 	recheck time.Duration
 	uniform func() float64
 
@@ -104,7 +104,7 @@ func New(c Config, d Deps) (*Relay, error) {
 		working: make([]pulse, c.Endpoint.MaxInFlight),
 	}
 	r.reach.endpoint, r.reach.origin = display(c.Endpoint.URL)
-	r.raise(kindTopics, c.Topic, errUnchecked)
+	r.waits(kindTopics, c.Topic, errUnchecked)
 	r.codec = newCodec(c, d.Version)
 	r.gate = forward.NewGate(r.paused)
 	return r, nil
@@ -143,7 +143,7 @@ func (r *Relay) expect(sources []source) []*consumer {
 	list := make([]*consumer, len(sources))
 	for i, s := range sources {
 		list[i] = r.newConsumer(s)
-		r.raise(kindMember, s.group, errJoining)
+		r.waits(kindMember, s.group, errJoining)
 	}
 	r.members.expect(list)
 	r.over(kindTopics, r.config.Topic)

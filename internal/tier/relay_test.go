@@ -13,7 +13,10 @@ import (
 	"github.com/IBM/sarama"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/retryd/retryd/internal/devbroker"
 	"github.com/retryd/retryd/internal/kafka"
@@ -92,7 +95,7 @@ func (f *field) run(t *testing.T, c Config) (r *Relay, stop func()) {
 		running.Wait()
 	})
 	t.Cleanup(stop)
-	harness.WaitFor(t, time.Minute, "readiness", func() bool { return r.Status(time.Now()).Ready })
+	harness.WaitFor(t, time.Minute, "readiness", func() bool { return r.Status().Ready })
 	return r, stop
 }
 
@@ -183,7 +186,7 @@ func TestRetiredTierIsConsumedUntilItsTopicIsDeleted(t *testing.T) {
 	harness.WaitFor(t, time.Minute, "the end of the retired tier's consumer", func() bool {
 		return len(r.members.all()) == 2 // main and the one tier
 	})
-	if s := r.Status(time.Now()); !s.Ready || len(s.Tiers) != 2 {
+	if s := r.Status(); !s.Ready || len(s.Tiers) != 2 {
 		t.Errorf("after the topic of a retired tier was deleted: %+v, want it ready with two tiers", s)
 	}
 }
@@ -211,8 +214,10 @@ func TestFencedMemberHasNoLease(t *testing.T) {
 	f := newField(t, nil)
 	harness.CreateTopic(t, f.brokers, "orders", 1, nil)
 	f.relay(t, "orders", 0) // the group's real member
-	r := &Relay{deps: f.deps, cluster: f.cluster, metrics: f.deps.Metrics.Relay("stranger", 0)}
+	core, logs := observer.New(zapcore.WarnLevel)
+	r := &Relay{deps: f.deps, cluster: f.cluster, metrics: f.deps.Metrics.Relay("stranger", 0), log: zap.New(core)}
 	consumer := r.newConsumer(source{topic: "orders", group: "retryd-orders", label: metrics.TierMain})
+	consumer.abort = context.Background()
 	s := &session{
 		consumer: consumer, acked: map[int32]int64{}, sent: time.Now(),
 		member: kafka.Member{Group: "retryd-orders", ID: "somebody", Generation: 99},
@@ -223,5 +228,11 @@ func TestFencedMemberHasNoLease(t *testing.T) {
 	}
 	if s.leased(time.Now()) {
 		t.Error("a member that was fenced still has a lease")
+	}
+	s.cannotCommit(kafka.ErrFenced, time.Now())
+	s.stop = func() {}
+	s.finish()
+	if logs.Len() != 1 {
+		t.Errorf("being fenced is %d lines, want one: %v", logs.Len(), lines(logs))
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 // Status is what the relay says of itself. It is fast, makes no request, and is safe
 // for concurrent use, also before Run. Its numbers are as old as the last Measure.
-func (r *Relay) Status(time.Time) status.Relay {
+func (r *Relay) Status() status.Relay {
 	problems, fault := r.troubles.problems()
 	s := status.Relay{
 		Name:      r.config.Name,

@@ -13,7 +13,6 @@ import (
 	"github.com/retryd/retryd/internal/kafka"
 	"github.com/retryd/retryd/internal/logging"
 	"github.com/retryd/retryd/internal/metrics"
-	"github.com/retryd/retryd/internal/window"
 )
 
 // session is one generation of a group as this member sees it: its claims, its
@@ -38,7 +37,7 @@ type session struct {
 
 	writing pulse
 	acked   map[int32]int64 // what the last acknowledged commit held
-	failed  int             // commits in a row; used by the one that commits, like acked
+	failing time.Time       // when the first of the commits that failed in a row began; used by the one that commits, like acked
 
 	mu       sync.Mutex
 	sent     time.Time                   // when the last acknowledged commit was sent; zero: none
@@ -75,65 +74,6 @@ func (c *consumer) begin(gs sarama.ConsumerGroupSession) (*session, error) {
 	return s, nil
 }
 
-// locate finds the starting offset of each claim and steers the client to it.
-func (s *session) locate(gs sarama.ConsumerGroupSession, partitions []int32) error {
-	topic, cluster := s.consumer.source.topic, s.consumer.relay.cluster
-	topics, err := cluster.Topics(topic)
-	if err != nil {
-		return err
-	}
-	found, exists := topics[topic]
-	if !exists {
-		return fmt.Errorf("%s: %w", topic, kafka.ErrNoTopic)
-	}
-	s.topicID = found.ID
-	want := map[string][]int32{topic: partitions}
-	committed, err := cluster.Committed(s.member.Group, want)
-	if err != nil {
-		return err
-	}
-	begins, err := cluster.Begins(want)
-	if err != nil {
-		return err
-	}
-	for _, p := range partitions {
-		at, has := committed[topic][p]
-		start := s.startOf(p, at, has, begins[topic][p])
-		// The client starts at the commit. This lowers it; what lies below the earliest
-		// record it raises itself.
-		gs.ResetOffset(topic, p, start, "")
-		s.claims[p] = newClaim(s, p, start)
-	}
-	return nil
-}
-
-// startOf returns where a partition is read from: the commit, unless it belongs to
-// another topic of the same name or lies below what still exists.
-func (s *session) startOf(p int32, at kafka.Committed, has bool, begin int64) int64 {
-	if !has {
-		return begin
-	}
-	meta, err := window.ParseMetadata(at.Metadata, at.Offset)
-	partition := zap.Int32(logging.FieldPartition, p)
-	topic := zap.String(logging.FieldTopic, s.consumer.source.topic)
-	log := s.consumer.relay.log
-	switch {
-	case errors.Is(err, window.ErrNoMetadata): // a commit of another tool: only its offset counts
-	case err != nil:
-		s.consumer.metrics.MetadataIgnored(metrics.MetadataCorrupt)
-		log.Warn("commit metadata is unusable, the offset alone counts", topic, partition, zap.Error(err))
-	case otherTopic(meta.TopicID, s.topicID):
-		s.consumer.metrics.MetadataIgnored(metrics.MetadataOtherTopic)
-		log.Warn("topic was made anew since the last commit: it is read from its earliest offset", topic, partition, zap.Int64("committed", at.Offset))
-		return begin
-	}
-	if at.Offset < begin {
-		log.Error("records were deleted by retention before they were read", topic, partition, zap.Int64("records", begin-at.Offset))
-		return begin
-	}
-	return at.Offset
-}
-
 // consume runs one claim.
 func (s *session) consume(ctx context.Context, gc sarama.ConsumerGroupClaim) error {
 	c := s.claims[gc.Partition()]
@@ -148,18 +88,23 @@ func (s *session) consume(ctx context.Context, gc sarama.ConsumerGroupClaim) err
 func (s *session) finish() {
 	s.stop()
 	s.wrote.Wait()
-	deadline := time.Now().Add(kafka.CommitTimeout)
-	for {
-		err := s.commit(false)
-		if err == nil || errors.Is(err, kafka.ErrFenced) || time.Now().After(deadline) || s.consumer.abort.Err() != nil {
-			if err != nil {
-				s.consumer.relay.warn("last commit of the session is missing: what was completed since the one before is delivered again", s.consumer.source.topic, err)
-			}
-			break
-		}
-		sleep(s.consumer.abort, 100*time.Millisecond)
+	switch err := s.commitLast(); {
+	case errors.Is(err, kafka.ErrFenced):
+		s.fenced(err)
+	case err != nil:
+		s.consumer.relay.warn("last commit of the session is missing: what was completed since the one before is delivered again", s.consumer.source.topic, err)
 	}
 	s.leaveBudget()
+}
+
+// commitLast tries for kafka.CommitTimeout, unless what is in flight is given up.
+func (s *session) commitLast() error {
+	for deadline := time.Now().Add(kafka.CommitTimeout); ; sleep(s.consumer.abort, 100*time.Millisecond) {
+		err := s.commit(false)
+		if err == nil || errors.Is(err, kafka.ErrFenced) || time.Now().After(deadline) || s.consumer.abort.Err() != nil {
+			return err
+		}
+	}
 }
 
 // forget ends what is told of the session: its measurements, whose series the next

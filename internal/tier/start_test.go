@@ -73,13 +73,41 @@ func TestStartOfAPartition(t *testing.T) {
 			registry := prometheus.NewRegistry()
 			r := &Relay{log: zap.NewNop(), metrics: metrics.New(registry, "test").Relay("orders", 0)}
 			s := &session{consumer: r.newConsumer(source{topic: "orders", label: metrics.TierMain}), topicID: ours}
-			if got := s.startOf(0, tt.committed, tt.has, tt.begin); got != tt.want {
+			if got := s.startOf(0, tt.committed, tt.has, tt.begin, &flaws{}); got != tt.want {
 				t.Errorf("starts at %d, want %d", got, tt.want)
 			}
 			if got := ignoredMetadata(t, registry); got != tt.ignored {
 				t.Errorf("counted metadata as %q, want %q", got, tt.ignored)
 			}
 		})
+	}
+}
+
+func TestWhatIsWrongWithCommitsIsOneLineForATopic(t *testing.T) {
+	ours, other := [16]byte{1}, [16]byte{2}
+	r, logs := observed(t)
+	s := r.session
+	s.topicID = ours
+	var flawed flaws
+	for p := range int32(50) {
+		id, offset := ours, int64(p)
+		if p%2 == 0 {
+			id, offset = other, 7
+		}
+		s.startOf(p, kafka.Committed{Offset: offset, Metadata: window.Metadata{TopicID: id}.Encode(offset)}, true, 100, &flawed)
+		s.startOf(p, kafka.Committed{Offset: 7, Metadata: "x"}, true, 0, &flawed)
+	}
+	r.consumer.tellFlaws(flawed)
+	if n := logs.Len(); n != 3 {
+		t.Fatalf("%d lines, want 3: %v", n, lines(logs))
+	}
+	deleted := logs.All()[2].ContextMap()
+	if deleted["records"] != int64(25*100-(1+49)*25/2) || len(deleted["partitions"].([]any)) != 25 {
+		t.Errorf("%v, want 25 partitions and all their records", deleted)
+	}
+	r.consumer.tellFlaws(flaws{})
+	if n := logs.Len(); n != 3 {
+		t.Errorf("%d lines where nothing is wrong", n-3)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/IBM/sarama"
@@ -73,32 +74,38 @@ func (r *Relay) tryPrepare() ([]source, error) {
 	return r.sources()
 }
 
-// patience is how long to wait after an error. What takes a person is looked at again
-// in a while; a cluster that does not answer, or does not know everywhere yet what was
-// just created, is asked again soon.
+// patience is how long to wait after a look at the topics. What is in order, or takes a
+// person, is looked at again in a while; a cluster that does not answer, or does not
+// know everywhere yet what was just created, is asked again soon.
 func (r *Relay) patience(err error) time.Duration {
 	var planned *kafka.PlanError
-	if errors.As(err, &planned) || errors.Is(err, errStartNeeded) || errors.Is(err, sarama.ErrGroupAuthorizationFailed) {
+	if err == nil || errors.As(err, &planned) || errors.Is(err, errStartNeeded) || errors.Is(err, sarama.ErrGroupAuthorizationFailed) {
 		return r.recheck
 	}
 	return min(time.Second, r.recheck)
 }
 
-// enter waits for one of the slots of those who reach for the cluster; the returned
-// function gives it back. ok is false if ctx ends first.
+// slotTime is how long a slot is kept at most: who waits for a broker that hangs does
+// not hold up the others.
+const slotTime = 10 * time.Second
+
+// enter waits for one of the slots of those who reach for the cluster; leave gives it
+// back, unless that took longer than slotTime. ok is false if ctx ends first.
 func (d Deps) enter(ctx context.Context) (leave func(), ok bool) {
 	if ctx.Err() != nil {
 		return nil, false
 	}
-	if d.Starts == nil {
-		return func() {}, true
-	}
 	select {
 	case d.Starts <- struct{}{}:
-		return func() { <-d.Starts }, true
 	case <-ctx.Done():
 		return nil, false
 	}
+	free := sync.OnceFunc(func() { <-d.Starts })
+	late := time.AfterFunc(slotTime, free)
+	return func() {
+		late.Stop()
+		free()
+	}, true
 }
 
 // plan looks at the topics, creates what is missing, and replaces the routes.

@@ -13,16 +13,18 @@ import (
 // trouble is something that does not work, from its beginning to its end.
 type trouble struct {
 	kind    kind
-	of      string // the topic or the group
-	why     string // with how to mend it
-	fault   bool   // a person has to mend it
-	passing bool   // another reason is no news: it may change with each try
-	common  bool   // the same for all topics and relays: one line is enough
-	quiet   bool   // part of every start: not logged
-	records int    // how many it holds up; the last one of them ends it
+	of      string        // the topic or the group
+	why     string        // with how to mend it
+	fault   bool          // a person has to mend it
+	passing bool          // another reason is no news: it may change with each try
+	common  bool          // the same for all topics and relays: one line is enough
+	grace   time.Duration // it is shown, and keeps from being ready, only when it lasts longer
+	hush    time.Duration // it is logged only when it lasts longer
+	records int           // how many it holds up; the last one of them ends it
 
-	since, renewed time.Time
-	asked, logged  bool // whether it was to be logged, and was
+	since, renewed       time.Time
+	shown, asked, logged bool // whether it is shown, was to be logged, and was
+	suppressed           int  // lines that were kept back before its own
 }
 
 // troubles are those of one relay that are open. They are safe for concurrent use;
@@ -35,26 +37,56 @@ type troubles struct {
 	ready bool // was ready once
 }
 
-// raise opens a trouble, or gives an open one its newest reason, and returns whether
-// to log it. allow is asked where that would be news; it must not call back.
-func (t *troubles) raise(n trouble, now time.Time, allow func() bool) (log bool) {
+// allow is asked whether a trouble's line may be written, where it would be news, and
+// how many were kept back before it. It must not call back.
+type allow func(trouble) (suppressed int, ok bool)
+
+// raise opens a trouble, or gives an open one its newest reason. log says whether to
+// log it as it is returned.
+func (t *troubles) raise(n trouble, now time.Time, may allow) (raised trouble, log bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	at := t.find(n.kind, n.of)
 	if at == nil {
-		t.open = append(t.open, trouble{kind: n.kind, of: n.of, since: now})
+		t.open = append(t.open, trouble{kind: n.kind, of: n.of, since: now, why: n.why})
 		t.some.Store(true)
 		at = &t.open[len(t.open)-1]
 	}
-	news := !at.asked || at.why != n.why && !n.passing
-	at.why, at.fault, at.renewed = n.why, n.fault, now
+	if at.why != n.why && !n.passing {
+		at.asked = false
+	}
+	at.why, at.fault, at.passing, at.common = n.why, n.fault, n.passing, n.common
+	at.grace, at.hush, at.renewed = n.grace, n.hush, now
 	at.records += n.records
-	if n.quiet || !news {
+	log = at.ripen(now, may)
+	return *at, log
+}
+
+// ripen shows the troubles that have lasted for long enough, and returns those to log.
+func (t *troubles) ripen(now time.Time, may allow) (log []trouble) {
+	if !t.some.Load() {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i := range t.open {
+		if t.open[i].ripen(now, may) {
+			log = append(log, t.open[i])
+		}
+	}
+	return log
+}
+
+// ripen returns whether to log the trouble.
+func (t *trouble) ripen(now time.Time, may allow) (log bool) {
+	age := now.Sub(t.since)
+	t.shown = t.shown || age >= t.grace
+	if !t.shown || t.asked || age < t.hush {
 		return false
 	}
-	at.asked = true
-	log = allow()
-	at.logged = at.logged || log
+	t.asked = true
+	t.suppressed, log = may(*t)
+	t.logged = t.logged || log
 	return log
 }
 
@@ -89,10 +121,12 @@ func (t *troubles) find(k kind, of string) *trouble {
 	return nil
 }
 
+// has reports whether a trouble is shown.
 func (t *troubles) has(k kind, of string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.find(k, of) != nil
+	at := t.find(k, of)
+	return at != nil && at.shown
 }
 
 // lapsed returns what the open troubles of a kind are about that were not renewed
@@ -108,25 +142,25 @@ func (t *troubles) lapsed(k kind, since time.Time) (of []string) {
 	return of
 }
 
-// report tells set whether nothing open is blocking, under the lock so that the
+// report tells set whether nothing that is shown is blocking, under the lock so that the
 // newest word is the last, and returns whether that is so for the first time. set
 // must not call back.
 func (t *troubles) report(set func(ready bool)) (first bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	ready := !slices.ContainsFunc(t.open, func(each trouble) bool { return each.kind.blocking() })
+	ready := !slices.ContainsFunc(t.open, func(each trouble) bool { return each.shown && each.kind.blocking() })
 	set(ready)
 	first = ready && !t.ready
 	t.ready = t.ready || ready
 	return first
 }
 
-// problems lists what is open for people: what several groups or topics have in
+// problems lists what is shown, for people: what several groups or topics have in
 // common is one problem. fault says that the relay is not ready until a person
 // mends something.
 func (t *troubles) problems() (list []status.Problem, fault bool) {
 	t.mu.Lock()
-	open := slices.Clone(t.open)
+	open := slices.DeleteFunc(slices.Clone(t.open), func(each trouble) bool { return !each.shown })
 	t.mu.Unlock()
 	slices.SortStableFunc(open, func(a, b trouble) int { return int(a.kind) - int(b.kind) })
 	for len(open) > 0 {

@@ -10,7 +10,9 @@ import (
 )
 
 // yes lets every line be logged.
-func yes() bool { return true }
+func yes(trouble) (int, bool) { return 0, true }
+
+func no(trouble) (int, bool) { return 0, false }
 
 func TestTroubleIsNewsOnce(t *testing.T) {
 	at := time.UnixMilli(1767323045123)
@@ -30,14 +32,16 @@ func TestTroubleIsNewsOnce(t *testing.T) {
 		{"a reason that changes with each try", []trouble{group, with(func(n *trouble) { n.why, n.passing = "port 4711", true })}, []bool{true, false}},
 		{"another group", []trouble{group, with(func(n *trouble) { n.of = "h" })}, []bool{true, true}},
 		{"another kind", []trouble{group, with(func(n *trouble) { n.kind = kindCommit })}, []bool{true, true}},
-		{"part of every start, then a failure", []trouble{with(func(n *trouble) { n.quiet = true }), with(func(n *trouble) { n.passing = true })}, []bool{false, true}},
+		{"part of every start, then a failure", []trouble{with(func(n *trouble) { n.hush = time.Minute }), with(func(n *trouble) { n.passing = true })}, []bool{false, true}},
+		{"what may pass, then what does not", []trouble{with(func(n *trouble) { n.grace = time.Second }), with(func(n *trouble) { n.why, n.passing = "denied", true })}, []bool{false, true}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var open troubles
 			var got []bool
 			for _, n := range tt.raise {
-				got = append(got, open.raise(n, at, yes))
+				_, log := open.raise(n, at, yes)
+				got = append(got, log)
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("logged (-want +got):\n%s", diff)
@@ -47,9 +51,9 @@ func TestTroubleIsNewsOnce(t *testing.T) {
 }
 
 func TestTroubleThatWasKeptOutOfTheLogEndsOutOfIt(t *testing.T) {
-	for _, logged := range []bool{true, false} {
+	for logged, may := range map[bool]allow{true: yes, false: no} {
 		var open troubles
-		open.raise(trouble{kind: kindCommit, of: "g"}, time.Now(), func() bool { return logged })
+		open.raise(trouble{kind: kindCommit, of: "g"}, time.Now(), may)
 		open.raise(trouble{kind: kindCommit, of: "g"}, time.Now(), yes) // the same: nobody asks again
 		if ended, ok := open.end(kindCommit, "g"); !ok || ended.logged != logged {
 			t.Errorf("ended %v, its beginning logged %v, want true, %v", ok, ended.logged, logged)
@@ -57,6 +61,52 @@ func TestTroubleThatWasKeptOutOfTheLogEndsOutOfIt(t *testing.T) {
 		if _, ok := open.end(kindCommit, "g"); ok {
 			t.Error("a trouble ended twice")
 		}
+	}
+}
+
+func TestTroubleIsShownAndLoggedWhenItLasts(t *testing.T) {
+	at := time.Now()
+	var open troubles
+	ready := func() (ready bool) {
+		open.report(func(r bool) { ready = r })
+		return ready
+	}
+	n := trouble{kind: kindMember, of: "g", why: "joining", grace: 5 * time.Second, hush: 10 * time.Second}
+	open.raise(n, at, yes)
+	for _, step := range []struct {
+		after          time.Duration
+		shown, logging bool
+	}{
+		{4 * time.Second, false, false},
+		{5 * time.Second, true, false},
+		{9 * time.Second, true, false},
+		{10 * time.Second, true, true},
+		{11 * time.Second, true, false}, // once
+	} {
+		log := open.ripen(at.Add(step.after), yes)
+		problems, _ := open.problems()
+		if shown := len(problems) > 0; shown != step.shown || open.has(kindMember, "g") != step.shown || ready() == step.shown {
+			t.Errorf("after %v it is shown: %v, ready: %v, want it shown: %v", step.after, shown, ready(), step.shown)
+		}
+		if (len(log) > 0) != step.logging {
+			t.Errorf("after %v %d lines, want one: %v", step.after, len(log), step.logging)
+		}
+	}
+	if ended, ok := open.end(kindMember, "g"); !ok || !ended.logged {
+		t.Errorf("ended %v, logged %v, want both", ok, ended.logged)
+	}
+}
+
+func TestTroubleThatPassesIsNeverHeardOf(t *testing.T) {
+	at := time.Now()
+	var open troubles
+	open.raise(trouble{kind: kindTopics, of: "orders", grace: 5 * time.Second}, at, yes)
+	if ended, ok := open.end(kindTopics, "orders"); !ok || ended.logged {
+		t.Errorf("ended %v, logged %v, want it ended without a line", ok, ended.logged)
+	}
+	open.raise(trouble{kind: kindTopics, of: "orders", grace: 5 * time.Second}, at.Add(4*time.Second), yes)
+	if log := open.ripen(at.Add(6*time.Second), yes); len(log) > 0 {
+		t.Error("two that pass count as one that lasts")
 	}
 }
 

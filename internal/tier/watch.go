@@ -2,9 +2,11 @@ package tier
 
 import (
 	"context"
-	"math/rand/v2"
 	"slices"
+	"sync"
 	"time"
+
+	"github.com/retryd/retryd/internal/kafka"
 )
 
 const (
@@ -20,7 +22,10 @@ const (
 // watch looks at the topics again until ctx ends, and passes on what changed. Relays
 // that started together look at different times.
 func (r *Relay) watch(ctx context.Context) {
-	next := time.NewTimer(rand.N(r.recheck))
+	var clock sync.WaitGroup
+	clock.Go(func() { r.tick(ctx) }) // of its own: a look may wait for brokers that hang
+	defer clock.Wait()
+	next := time.NewTimer(time.Duration(r.uniform() * float64(r.recheck)))
 	defer next.Stop()
 	for {
 		select {
@@ -28,23 +33,43 @@ func (r *Relay) watch(ctx context.Context) {
 			return
 		case <-next.C:
 			r.watching.beat(r.age())
-			r.look()
+			err := r.look()
 			r.watching.rest()
-			next.Reset(r.recheck)
+			next.Reset(r.patience(err))
 		}
 	}
 }
 
-func (r *Relay) look() {
-	if err := r.plan(); err != nil {
+// tick shows the troubles that last, and ends those that nothing renews, until ctx
+// ends.
+func (r *Relay) tick(ctx context.Context) {
+	tick := time.NewTicker(tickInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-tick.C:
+			for _, topic := range r.troubles.lapsed(kindRead, now.Add(-readQuiet)) {
+				r.over(kindRead, topic)
+			}
+			r.ripen(now)
+		}
+	}
+}
+
+// look returns why the topics are not in order.
+func (r *Relay) look() error {
+	err := r.plan()
+	if err != nil {
 		r.raise(kindTopics, r.config.Topic, err)
 	} else {
 		r.over(kindTopics, r.config.Topic)
 	}
-	r.checkTopics()
-	for _, topic := range r.troubles.lapsed(kindRead, time.Now().Add(-readQuiet)) {
-		r.over(kindRead, topic)
+	if !kafka.Unreachable(err) { // else they would not answer either
+		r.checkTopics()
 	}
+	return err
 }
 
 // checkTopics tells the consumers what became of their topics, whatever the plan

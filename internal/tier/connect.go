@@ -1,0 +1,81 @@
+package tier
+
+import (
+	"context"
+	"time"
+
+	"github.com/IBM/sarama"
+
+	"github.com/retryd/retryd/internal/kafka"
+)
+
+// connect makes the client of the group and its first connections, in a slot. The join
+// is no part of that: a new group gathers for 3 s
+// (group.initial.rebalance.delay.ms), and waits for its other members.
+func (c *consumer) connect(ctx context.Context, config *sarama.Config) (sarama.Client, error) {
+	leave, ok := c.relay.deps.enter(ctx)
+	if !ok {
+		return nil, ctx.Err()
+	}
+	defer leave()
+	c.joining.Store(true)
+	defer c.joining.Store(false)
+	client, err := sarama.NewClient(c.relay.deps.Kafka.Brokers, config) // which asks nobody yet
+	if err != nil {
+		return nil, err
+	}
+	if err = c.reach(ctx, client); err == nil {
+		c.group, err = sarama.NewConsumerGroupFromClient(c.source.group, client)
+	}
+	if err != nil {
+		_ = client.Close()
+		return nil, err
+	}
+	return client, nil
+}
+
+// reach finds the topic's partitions and the group's coordinator, and connects to it.
+func (c *consumer) reach(ctx context.Context, client sarama.Client) error {
+	if err := client.RefreshMetadata(c.source.topic); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	coordinator, err := client.Coordinator(c.source.group)
+	if err != nil {
+		return err
+	}
+	_, err = coordinator.Connected() // waits for the connection that is being opened
+	return err
+}
+
+// interrupt hangs up on a member that connects, or waits to join, once ctx has ended:
+// the client library cannot be told to stop meanwhile. It tries again each second,
+// since the library may begin another request first. A session and what follows it, up
+// to the request to leave the group, are left alone, unless a broker that hangs makes
+// that last too long.
+func (c *consumer) interrupt(ctx context.Context, ended <-chan struct{}, hangUp func()) {
+	select {
+	case <-ended:
+		return
+	case <-ctx.Done():
+	}
+	stopped := time.Now()
+	again := time.NewTicker(rejoinPause)
+	defer again.Stop()
+	for {
+		joining := c.joining.Load()
+		if joining {
+			c.cut.Store(true)
+		}
+		if joining || c.session.Load() == nil && time.Since(stopped) > kafka.ForwardTimeout {
+			hangUp()
+		}
+		select {
+		case <-ended:
+			return
+		case <-again.C:
+		}
+	}
+}

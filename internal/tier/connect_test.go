@@ -1,0 +1,123 @@
+package tier
+
+import (
+	"context"
+	"net"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/IBM/sarama"
+	"go.uber.org/zap"
+
+	"github.com/retryd/retryd/internal/metrics"
+	"github.com/retryd/retryd/test/harness"
+)
+
+func TestSlotIsGivenBackOnceAndInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := Deps{Starts: make(chan struct{}, 2)}
+		leave, _ := d.enter(t.Context())
+		if _, ok := d.enter(t.Context()); !ok || len(d.Starts) != 2 {
+			t.Fatalf("%d slots are taken, want 2", len(d.Starts))
+		}
+		leave()
+		if len(d.Starts) != 1 {
+			t.Errorf("%d slots are taken, want the other one's", len(d.Starts))
+		}
+		time.Sleep(slotTime) // the other one waits for a broker that hangs
+		synctest.Wait()
+		if len(d.Starts) != 0 {
+			t.Errorf("a slot is still taken after %v", slotTime)
+		}
+	})
+}
+
+func TestMemberReachesItsCoordinatorInItsSlot(t *testing.T) {
+	f := newField(t, nil)
+	harness.CreateTopic(t, f.brokers, "orders", 1, nil)
+	r := &Relay{deps: f.deps, log: zap.NewNop(), metrics: f.deps.Metrics.Relay("orders", 0)}
+	c := r.newConsumer(source{topic: "orders", group: "g", label: metrics.TierMain})
+	config, _ := f.deps.Kafka.ConsumerConfig(time.Second, 1)
+	client, err := c.connect(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	defer c.group.Close()
+	connected := 0
+	for _, broker := range client.Brokers() {
+		if ok, _ := broker.Connected(); ok {
+			connected++
+		}
+	}
+	if connected == 0 || len(f.deps.Starts) != 0 {
+		t.Errorf("%d brokers connected, %d slots taken; want one, and none", connected, len(f.deps.Starts))
+	}
+}
+
+// A broker that takes connections and never answers.
+func TestStopDoesNotWaitForABrokerThatHangs(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close() // the kernel takes connections, nobody accepts them
+	f := newField(t, nil)
+	f.deps.Kafka.Brokers = []string{listener.Addr().String()}
+	r := &Relay{deps: f.deps, log: zap.NewNop(), metrics: f.deps.Metrics.Relay("orders", 0)}
+	c := r.newConsumer(source{topic: "orders", group: "g", label: metrics.TierMain})
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { c.run(ctx, context.Background()) })
+	harness.WaitFor(t, time.Minute, "the member to connect", c.joining.Load)
+	stop()
+	stopped := make(chan struct{})
+	go func() {
+		running.Wait()
+		close(stopped)
+	}()
+	select {
+	case <-stopped:
+	case <-time.After(20 * time.Second): // the client library alone waits for 30 s, four times
+		t.Error("the member still waits for its broker")
+		<-stopped
+	}
+}
+
+// stuckGroup is a group that cannot be left.
+type stuckGroup struct {
+	sarama.ConsumerGroup
+	errors chan error
+}
+
+func (g stuckGroup) Errors() <-chan error { return g.errors }
+
+func (g stuckGroup) Close() error {
+	close(g.errors)
+	return sarama.ErrNotConnected
+}
+
+func TestGroupThatCannotBeLeftIsToldUnlessTheStopItselfHungUp(t *testing.T) {
+	for hungUp, want := range map[bool]int{false: 1, true: 0} {
+		r, logs := observed(t)
+		config, _ := r.relay.deps.Kafka.ConsumerConfig(time.Second, 1)
+		config.Consumer.Group.Session.Timeout = rigSession
+		client, err := sarama.NewClient([]string{"127.0.0.1:1"}, config) // which asks nobody
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.consumer.group = stuckGroup{errors: make(chan error)}
+		r.consumer.cut.Store(hungUp)
+		stopped, stop := context.WithCancel(t.Context())
+		stop()
+		r.consumer.member(stopped, client)
+		if n := logs.FilterMessageSnippet("cannot leave the group").Len(); n != want {
+			t.Errorf("%d lines after the stop hung up: %v, want %d", n, hungUp, want)
+		}
+		if !client.Closed() {
+			t.Error("the client is left open")
+		}
+	}
+}

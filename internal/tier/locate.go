@@ -1,0 +1,95 @@
+package tier
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/IBM/sarama"
+	"go.uber.org/zap"
+
+	"github.com/retryd/retryd/internal/kafka"
+	"github.com/retryd/retryd/internal/logging"
+	"github.com/retryd/retryd/internal/metrics"
+	"github.com/retryd/retryd/internal/window"
+)
+
+// locate finds the starting offset of each claim and steers the client to it.
+func (s *session) locate(gs sarama.ConsumerGroupSession, partitions []int32) error {
+	topic, cluster := s.consumer.source.topic, s.consumer.relay.cluster
+	topics, err := cluster.Topics(topic)
+	if err != nil {
+		return err
+	}
+	found, exists := topics[topic]
+	if !exists {
+		return fmt.Errorf("%s: %w", topic, kafka.ErrNoTopic)
+	}
+	s.topicID = found.ID
+	want := map[string][]int32{topic: partitions}
+	committed, err := cluster.Committed(s.member.Group, want)
+	if err != nil {
+		return err
+	}
+	begins, err := cluster.Begins(want)
+	if err != nil {
+		return err
+	}
+	var flawed flaws
+	for _, p := range partitions {
+		at, has := committed[topic][p]
+		start := s.startOf(p, at, has, begins[topic][p], &flawed)
+		// The client starts at the commit. This lowers it; what lies below the earliest
+		// record it raises itself.
+		gs.ResetOffset(topic, p, start, "")
+		s.claims[p] = newClaim(s, p, start)
+	}
+	s.consumer.tellFlaws(flawed)
+	return nil
+}
+
+// flaws are the partitions whose commits cannot be taken as they are.
+type flaws struct {
+	corrupt []int32 // the metadata cannot be read
+	anew    []int32 // the topic was made anew since
+	deleted []int32 // records that were not read are gone
+	records int64   // how many
+}
+
+// startOf returns where a partition is read from: the commit, unless it belongs to
+// another topic of the same name or lies below what still exists.
+func (s *session) startOf(p int32, at kafka.Committed, has bool, begin int64, f *flaws) int64 {
+	if !has {
+		return begin
+	}
+	meta, err := window.ParseMetadata(at.Metadata, at.Offset)
+	switch {
+	case errors.Is(err, window.ErrNoMetadata): // a commit of another tool: only its offset counts
+	case err != nil:
+		f.corrupt = append(f.corrupt, p)
+		s.consumer.metrics.MetadataIgnored(metrics.MetadataCorrupt)
+	case otherTopic(meta.TopicID, s.topicID):
+		f.anew = append(f.anew, p)
+		s.consumer.metrics.MetadataIgnored(metrics.MetadataOtherTopic)
+		return begin
+	}
+	if at.Offset < begin {
+		f.deleted = append(f.deleted, p)
+		f.records += begin - at.Offset
+		return begin
+	}
+	return at.Offset
+}
+
+// tellFlaws logs what was wrong, once for all partitions.
+func (c *consumer) tellFlaws(f flaws) {
+	topic := zap.String(logging.FieldTopic, c.source.topic)
+	if len(f.corrupt) > 0 {
+		c.relay.log.Warn("commit metadata is unusable, the offset alone counts", topic, zap.Int32s("partitions", f.corrupt))
+	}
+	if len(f.anew) > 0 {
+		c.relay.log.Warn("topic was made anew since the last commit: it is read from its earliest offset", topic, zap.Int32s("partitions", f.anew))
+	}
+	if len(f.deleted) > 0 {
+		c.relay.log.Error("records were deleted by retention before they were read", topic, zap.Int32s("partitions", f.deleted), zap.Int64("records", f.records))
+	}
+}

@@ -1,0 +1,105 @@
+package tier
+
+import (
+	"context"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/retryd/retryd/internal/kafka"
+	"github.com/retryd/retryd/test/harness"
+)
+
+func TestBrokersThatDidNotAnswerAreAskedAgainSoon(t *testing.T) {
+	var away atomic.Bool
+	var refused, answered atomic.Int32
+	fake, err := kfake.NewCluster(kfake.NumBrokers(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fake.Close()
+	fake.Control(func(request kmsg.Request) (kmsg.Response, error, bool) {
+		fake.KeepControl()
+		if away.Load() {
+			refused.Add(1)
+			return nil, net.ErrClosed, true // which breaks the connection
+		}
+		if request.Key() == int16(kmsg.DescribeConfigs) {
+			answered.Add(1)
+		}
+		return nil, nil, false
+	})
+	f := newField(t, nil)
+	f.brokers = fake.ListenAddrs()
+	f.deps.Kafka.Brokers = f.brokers
+	core, logs := observer.New(zapcore.WarnLevel)
+	f.deps.Log = zap.New(core)
+	f.deps.Producers = kafka.NewProducers(f.deps.Kafka)
+	defer f.deps.Producers.Close()
+	cluster, err := kafka.Connect(t.Context(), f.deps.Kafka)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cluster.Close()
+	harness.CreateTopic(t, f.brokers, "orders", 1, nil)
+	r, err := New(resolved(f.waitingRelay("orders")), f.deps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.cluster = cluster
+	if _, err := r.tryPrepare(); err != nil {
+		t.Fatal(err)
+	}
+	r.expect(r.configured())
+	r.recheck = 24 * time.Hour
+	r.uniform = func() float64 { return 0 } // the first look is at once
+
+	away.Store(true)
+	if err := r.look(); !kafka.Unreachable(err) {
+		t.Fatalf("a look at brokers that are away: %v", err)
+	}
+	if n := logs.FilterMessage("cannot look at the topics").Len(); n != 0 {
+		t.Errorf("the outage is told twice: %v", lines(logs))
+	}
+	refused.Store(0)
+	ctx, stop := context.WithCancel(t.Context())
+	var watching sync.WaitGroup
+	watching.Go(func() { r.watch(ctx) })
+	harness.WaitFor(t, time.Minute, "the end of a look without an answer", func() bool { return refused.Load() > 0 && !r.watching.busy() })
+	away.Store(false)
+	before := answered.Load()
+	harness.WaitFor(t, time.Minute, "the next look", func() bool { return answered.Load() > before })
+	stop()
+	watching.Wait()
+	if r.troubles.find(kindTopics, "orders") != nil {
+		t.Error("the topics are not in order after a look that was answered")
+	}
+}
+
+func TestTopicCountsAsReadAgainWhenNoErrorComes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, logs := observed(t)
+		go r.relay.tick(t.Context())
+		for range 10 {
+			r.consumer.failed(&sarama.ConsumerError{Topic: rigTopic, Err: sarama.ErrTopicAuthorizationFailed})
+			time.Sleep(2 * time.Second)
+		}
+		if r.relay.Status().Ready {
+			t.Error("ready although the topic cannot be read")
+		}
+		time.Sleep(readQuiet)
+		if n := logs.FilterMessage(kindRead.ended()).Len(); n != 1 || !r.relay.Status().Ready {
+			t.Errorf("%d lines tell of the end, ready %v", n, r.relay.Status().Ready)
+		}
+	})
+}
