@@ -17,23 +17,33 @@ func writeSchedule(w io.Writer, r inspect.RelayDescription) {
 		fmt.Fprintln(w, "  ATTEMPT\tTOPIC\tDELAY\tEARLIEST\tLATEST\t")
 		for _, a := range r.Attempts {
 			switch {
-			case a.Number == 1 && a.Group == "":
+			case a.Group == "":
 				fmt.Fprintf(w, "  1\t%s\tyour application's\t\t\t\n", a.Topic)
 			case a.Number == 1:
 				fmt.Fprintf(w, "  1\t%s\t\t\t\t\n", a.Topic)
+			case a.Number == firstMade(r): // the others count from its failure
+				fmt.Fprintf(w, "  %d\t%s\t%s\t\t\t\n", a.Number, a.Topic, delayWords(a))
 			case a.Never:
 				fmt.Fprintf(w, "  %d *\t%s\t%s\tnever\tnever\t\n", a.Number, a.Topic, delayWords(a))
 			default:
 				fmt.Fprintf(w, "  %d%s\t%s\t%s\t%s\t%s\t\n", a.Number, star(a), a.Topic, delayWords(a), short(a.Earliest), short(a.Latest))
 			}
 		}
-		fmt.Fprintf(w, "  end\t%s\t\t\t%s\t\n", r.DLT, short(r.End))
+		fmt.Fprintf(w, "  end\t%s\t\t\t%s\t\n", r.DLT.Topic, short(r.End))
 	})
 	for _, note := range notes(r) {
 		for _, line := range wrap("* "+note, textWidth-2) {
 			fmt.Fprintf(w, "  %s\n", line)
 		}
 	}
+}
+
+// firstMade is the number of the first attempt that retryd makes.
+func firstMade(r inspect.RelayDescription) int {
+	if r.Consume {
+		return 1
+	}
+	return 2
 }
 
 // limited reports whether a limit touches an attempt.
@@ -84,29 +94,52 @@ func delayWords(a inspect.Attempt) string {
 	return fmt.Sprintf("%s (%s to %s)", short(a.Delay), short(a.Shortest), short(a.Longest))
 }
 
-// endings are the reasons that the configuration decides about.
+// endings are the reasons that the configuration decides about. There are none for a
+// relay that makes no attempts.
 func endings(r inspect.RelayDescription) facts {
-	attempts := len(r.Attempts)
-	last := r.Attempts[attempts-1]
+	made := r.Made()
+	if made == 0 {
+		return nil
+	}
 	var f facts
 	add := func(reason policy.Reason, format string, args ...any) {
 		f = append(f, [2]string{string(reason), fmt.Sprintf(format, args...)})
 	}
-	if !last.Never {
-		add(policy.ReasonExhausted, "attempt %d, the last one, failed", attempts)
+	if last := r.Attempts[len(r.Attempts)-1]; !last.Never {
+		add(policy.ReasonExhausted, "attempt %d, the last one, failed", last.Number)
 	}
-	if r.LimitedAttempts <= attempts {
-		add(policy.ReasonLimited, "failure number %d of class unknown, like a 500 (endpoint.limited_attempts)", r.LimitedAttempts)
+	if r.LimitedAttempts <= made {
+		add(policy.ReasonLimited, "failure number %d of class unknown, like a 500%s (endpoint.limited_attempts)", r.LimitedAttempts, ownWords(r))
 	}
-	switch {
-	case slices.ContainsFunc(r.Attempts, func(a inspect.Attempt) bool { return a.Budget }):
-		add(policy.ReasonBudget, "less than half of the next delay would end within %s of the first failure", short(r.Budget))
-	case attempts > 1:
-		add(policy.ReasonBudget, "never: every wait, or half of it at least, ends within %s of the first failure", short(r.Budget))
+	if made > 1 || budgetPrevents(r) {
+		add(policy.ReasonBudget, "%s", budgetWords(r))
 	}
 	add(policy.ReasonLifetime, "an attempt failed %s or more after the first failure, whatever was late", short(r.Lifetime))
 	if r.ExpireAfter > 0 {
 		add(policy.ReasonExpired, "%s after its own timestamp it was still not accepted (expire_after)", short(r.ExpireAfter))
 	}
 	return f
+}
+
+// ownWords tells retryd's failures from those of an application that makes attempts, too.
+func ownWords(r inspect.RelayDescription) string {
+	if r.Consume {
+		return ""
+	}
+	return ", in retryd's own attempts"
+}
+
+func budgetPrevents(r inspect.RelayDescription) bool {
+	return slices.ContainsFunc(r.Attempts, func(a inspect.Attempt) bool { return a.Budget })
+}
+
+func budgetWords(r inspect.RelayDescription) string {
+	budget := short(r.Budget)
+	switch {
+	case budgetPrevents(r):
+		return "less than half of the next delay would end within " + budget + " of the first failure"
+	case r.Consume:
+		return "never: every wait, or half of it at least, ends within " + budget + " of the first failure"
+	}
+	return "only with an earlier x-first-failure-at of your application's: else every wait, or half of it at least, ends within " + budget + " of the first failure"
 }

@@ -73,6 +73,14 @@ relays:
     lifetime: 1h
   - topic: at-once
     tiers: []
+  - topic: limited
+    consume: false
+    tiers: [5s, 1.2ms, 1h]
+    jitter: 0.2
+    endpoint: {limited_attempts: 2}
+  - topic: nothing
+    consume: false
+    tiers: []
 `
 
 func TestCheckExplainsLimits(t *testing.T) {
@@ -154,7 +162,8 @@ func TestCheckConnectFailsWhenSomethingFails(t *testing.T) {
 
 func TestShortDurations(t *testing.T) {
 	for want, d := range map[string]time.Duration{
-		"0s": 0, "1ns": 1, "83ms": 83_333_333, "250ms": 250 * time.Millisecond, "1.5s": 1500 * time.Millisecond,
+		"0s": 0, "1ns": 1, "800µs": 800 * time.Microsecond, "12µs": 12_345, "1.2ms": 1200 * time.Microsecond, "9.9ms": 9_940_000,
+		"10ms": 9_960_000, "83ms": 83_333_333, "250ms": 250 * time.Millisecond, "1.5s": 1500 * time.Millisecond,
 		"10s": 10 * time.Second, "1m": time.Minute, "1m10s": 70 * time.Second, "4m28s": 268 * time.Second,
 		"1h": time.Hour, "1h0m10s": time.Hour + 10*time.Second, "1h30m": 90 * time.Minute, "72h": 72 * time.Hour,
 		"59.9s": 59_940 * time.Millisecond, "2m": 2*time.Minute - 1,

@@ -16,7 +16,7 @@ func writeDescription(w io.Writer, path string, d inspect.Description) {
 		fmt.Fprintf(w, "\nRelay %s\n", relay.Name)
 		writeRelay(w, relay)
 	}
-	fmt.Fprintln(w, "\nWhat an answer of the endpoint does")
+	fmt.Fprintln(w, "\nWhat an answer of the endpoint does, unless endpoint.success says otherwise")
 	writeAnswers(w, d.Answers)
 	fmt.Fprintln(w, "\nHow to read it")
 	facts{
@@ -33,19 +33,33 @@ func writeDescription(w io.Writer, path string, d inspect.Description) {
 }
 
 func writeRelay(w io.Writer, r inspect.RelayDescription) {
-	facts{
+	f := facts{
 		{"endpoint", fmt.Sprintf("POST %s; each takes %s at most, %s at a time", r.Endpoint, short(r.Timeout), thousands(r.MaxInFlight))},
 		{"accepts", acceptWords(r.Success)},
 		{"start", startWords(r)},
 		{"groups", groupWords(r)},
 		{"ordering", r.Ordering + ": " + r.OrderingMeans},
 		{"cost", costWords(r.Cost, r.Consume)},
-	}.write(w)
-	fmt.Fprintln(w, "\n  A record that fails in every attempt, counted from its first failure:")
+	}
+	from := "its first failure"
+	if !r.Consume && r.Made() > 0 {
+		f = append(f, [2]string{"headers", headerWords})
+		from = "its failure in attempt 2, retryd's first"
+	}
+	f.write(w)
+	fmt.Fprintf(w, "\n  A record that fails in every attempt, counted from %s:\n", from)
 	writeSchedule(w, r)
-	fmt.Fprintln(w, "\n  Why it ends (x-reason of the dead letter), unless an answer says so at once:")
-	endings(r).write(w)
+	if why := endings(r); len(why) > 0 {
+		fmt.Fprintln(w, "\n  Why it ends (x-reason of the dead letter), unless an answer says so at once:")
+		why.write(w)
+	}
 }
+
+// headerWords is for applications that write into the tiers.
+const headerWords = `your application may write x-not-before (else a record is due when the
+tier's delay has passed since its timestamp, without jitter), x-first-failure-at (else budget and
+lifetime count from the first failure at retryd), both in epoch milliseconds, x-attempt and x-limited
+(else the tier's number, and 0), and x-event-id`
 
 func acceptWords(success []int) string {
 	if len(success) == 0 {
@@ -77,6 +91,9 @@ func groupWords(r inspect.RelayDescription) string {
 	if len(r.Attempts) > 1 {
 		tier := r.Attempts[1]
 		groups = append(groups, "of a tier: "+strings.TrimSuffix(tier.Group, tier.Topic)+"<topic>")
+	}
+	if len(groups) == 0 {
+		return "none: without a tier there is nothing for retryd to do"
 	}
 	return strings.Join(groups, "; ")
 }

@@ -1,10 +1,26 @@
 package main
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/retryd/retryd/internal/config"
 )
+
+// addCompletion adds cobra's command, for which it makes an error of no shell and of one
+// that it does not know. The scripts go to the output that root has by now.
+func addCompletion(root *cobra.Command) {
+	const name = "completion"
+	root.InitDefaultCompletionCmd(name)
+	for _, c := range root.Commands() {
+		if c.Name() == name {
+			c.RunE = func(*cobra.Command, []string) error {
+				return usage("a shell is missing: bash, fish, powershell or zsh")
+			}
+		}
+	}
+}
 
 // completeWith lets a shell offer the values of a flag.
 func completeWith(cmd *cobra.Command, flag string, values ...string) {
@@ -22,6 +38,21 @@ func (p program) completeRelays(cmd *cobra.Command) {
 		}
 		return relayNames(cfg), cobra.ShellCompDirectiveNoFileComp
 	})
+}
+
+// completeCommands lets a shell offer the commands below the one that the arguments name.
+func completeCommands(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	about, rest, err := cmd.Root().Find(args)
+	if err != nil || len(rest) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []string
+	for _, c := range about.Commands() {
+		if c.IsAvailableCommand() && strings.HasPrefix(c.Name(), begun) {
+			names = append(names, cobra.CompletionWithDesc(c.Name(), c.Short))
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
 func complete(cmd *cobra.Command, flag string, f cobra.CompletionFunc) {

@@ -29,6 +29,8 @@ relays:
 		{"formats", []string{"status", "--output", ""}, []string{"text", "json", noFiles}},
 		{"YAML files", []string{"topics", "--config", ""}, []string{"yaml", "yml", filter}},
 		{"commands", []string{"st"}, []string{"status\tShow the state of a running daemon", noFiles}},
+		{"commands to be explained", []string{"help", "completion", "f"}, []string{"fish\tGenerate the autocompletion script for fish", noFiles}},
+		{"nothing below a command", []string{"help", "check", ""}, []string{noFiles}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

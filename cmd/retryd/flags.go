@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -16,9 +17,28 @@ func noArgs(_ *cobra.Command, args []string) error {
 	return fmt.Errorf("unexpected argument %q: is the flag before it missing?", args[0])
 }
 
+// filled is the value of a flag that may be left out, but not be empty: a variable of a
+// script that is not set must not silently mean the default.
+type filled string
+
+// String, Set and Type make a flag's value of it.
+func (f *filled) String() string { return string(*f) }
+
+// Set takes the flag's value.
+func (f *filled) Set(value string) error {
+	if value == "" {
+		return errors.New("it must not be empty")
+	}
+	*f = filled(value)
+	return nil
+}
+
+// Type names the flag's value in a help text.
+func (f *filled) Type() string { return "string" }
+
 // configFlag adds --config to a command.
 func configFlag(cmd *cobra.Command, path *string, help string) {
-	cmd.Flags().StringVarP(path, "config", "c", "", help)
+	cmd.Flags().VarP((*filled)(path), "config", "c", help)
 	_ = cmd.MarkFlagFilename("config", "yaml", "yml") // fails only for a flag that is not there
 }
 

@@ -2,14 +2,10 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"net/http"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/retryd/retryd/internal/admin"
-	"github.com/retryd/retryd/internal/status"
 )
 
 func (p program) healthcheckCommand() *cobra.Command {
@@ -34,23 +30,14 @@ wrong.`,
 			if err != nil {
 				return err
 			}
+			page := "/healthz"
 			if ready {
-				return probe(addr, "/readyz")
+				page = "/readyz"
 			}
-			return probe(addr, "/healthz")
+			return admin.Probe(context.Background(), addr, page)
 		},
 	}
 	addressFlags(cmd, &where)
 	cmd.Flags().BoolVar(&ready, "ready", false, "ask whether it is ready")
 	return cmd
-}
-
-// probe returns an error of one line if the page does not say that all is well.
-func probe(addr, page string) error {
-	code, body, err := admin.Probe(context.Background(), addr, page)
-	if err != nil || code == http.StatusOK {
-		return err
-	}
-	lines := strings.Split(strings.TrimSpace(body), "\n")
-	return fmt.Errorf("%s of %s answers %d: %s", page, addr, code, status.OneLine(strings.Join(lines, "; ")))
 }

@@ -62,16 +62,18 @@ type program struct {
 // run executes one command line and returns the exit code. It alone prints errors
 // and turns them into codes: commands return them.
 func (p program) run(args []string) int {
+	out := &sink{to: p.stdout}
+	p.stdout = out
 	root := p.rootCommand()
 	root.SetArgs(args)
-	root.SetOut(p.stdout)
-	root.SetErr(p.stderr)
 	reached := false // what fails before a command runs comes from reading the command line
 	root.PersistentPreRun = func(*cobra.Command, []string) { reached = true }
 	cmd, err := root.ExecuteC()
 	var wrong *config.Error
 	var misused *usageError
 	switch {
+	case out.err != nil:
+		fmt.Fprintln(p.stderr, "retryd: standard output:", out.err)
 	case err == nil:
 		return exitOK
 	case errors.As(err, &wrong):
@@ -84,6 +86,22 @@ func (p program) run(args []string) int {
 		fmt.Fprintln(p.stderr, "retryd:", err)
 	}
 	return exitError
+}
+
+// sink remembers the first error of writing: cobra ignores it for help texts, and for
+// --version takes it for one of the command line.
+type sink struct {
+	to  io.Writer
+	err error
+}
+
+// Write implements io.Writer.
+func (s *sink) Write(b []byte) (int, error) {
+	n, err := s.to.Write(b)
+	if s.err == nil {
+		s.err = err
+	}
+	return n, err
 }
 
 // usageError is a command line that a command cannot work with.
@@ -117,6 +135,8 @@ endpoint does not accept waits in retry topics and ends in a dead-letter topic.`
 			return usage("a command is missing")
 		},
 	}
+	root.SetOut(p.stdout)
+	root.SetErr(p.stderr)
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.Flags().Bool("version", false, "print the version") // cobra's own would also take -v
 	root.AddGroup(
@@ -134,5 +154,7 @@ endpoint does not accept waits in retry topics and ends in a dead-letter topic.`
 	add(groupRun, p.runCommand())
 	add(groupWhile, p.statusCommand(), p.healthcheckCommand())
 	add("", p.versionCommand())
+	root.SetHelpCommand(helpCommand())
+	addCompletion(root)
 	return root
 }

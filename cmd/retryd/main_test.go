@@ -99,6 +99,30 @@ func TestCommandLine(t *testing.T) {
 			Code:   1,
 			Stderr: "retryd: unexpected argument \"retryd.yaml\": is the flag before it missing?\nSee \"retryd run --help\".\n",
 		}},
+		{"help of no command", []string{"help", "topic"}, output{
+			Code:   1,
+			Stderr: "retryd: unknown command \"topic\" for \"retryd\"\n\nDid you mean this?\n\ttopics\nSee \"retryd help --help\".\n",
+		}},
+		{"help of no command below one", []string{"help", "completion", "ksh"}, output{
+			Code:   1,
+			Stderr: "retryd: \"retryd completion\" has no command \"ksh\"\nSee \"retryd help --help\".\n",
+		}},
+		{"no shell", []string{"completion"}, output{
+			Code:   1,
+			Stderr: "retryd: a shell is missing: bash, fish, powershell or zsh\nSee \"retryd completion --help\".\n",
+		}},
+		{"no such shell", []string{"completion", "ksh"}, output{
+			Code:   1,
+			Stderr: "retryd: unknown command \"ksh\" for \"retryd completion\"\nSee \"retryd completion --help\".\n",
+		}},
+		{"an empty address", []string{"status", "-a", ""}, output{
+			Code:   1,
+			Stderr: "retryd: invalid argument \"\" for \"-a, --address\" flag: it must not be empty\nSee \"retryd status --help\".\n",
+		}},
+		{"an empty file name", []string{"healthcheck", "--config="}, output{
+			Code:   1,
+			Stderr: "retryd: invalid argument \"\" for \"-c, --config\" flag: it must not be empty\nSee \"retryd healthcheck --help\".\n",
+		}},
 		{"no such file", []string{"run", "--config", "nowhere.yaml"}, output{
 			Code:   78,
 			Stderr: "nowhere.yaml: cannot be read: no such file or directory\n",
@@ -110,6 +134,34 @@ func TestCommandLine(t *testing.T) {
 				t.Errorf("output (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestHelpIsThatOfTheFlag(t *testing.T) {
+	for _, command := range [][]string{nil, {"check"}, {"completion", "bash"}} {
+		want := execute(t, nil, nil, append(command, "--help")...)
+		if diff := cmp.Diff(want, execute(t, nil, nil, append([]string{"help"}, command...)...)); diff != "" || want.Stdout == "" {
+			t.Errorf("%v (-flag +command):\n%s", command, diff)
+		}
+	}
+}
+
+// full is a disk without space.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+func TestOutputThatCannotBeWrittenIsAnError(t *testing.T) {
+	path := writeFile(t, goodFile)
+	for _, args := range [][]string{
+		{"--version"}, {"version"}, {"--help"}, {"help", "check"}, {"check", "--help"}, {"completion", "bash"},
+		{"check", "--config", path}, {"topics", "--config", path, "--acls"},
+	} {
+		var stderr bytes.Buffer
+		p := program{stdout: full{}, stderr: &stderr}
+		if code, want := p.run(args), "retryd: standard output: no space left on device\n"; code != 1 || stderr.String() != want {
+			t.Errorf("%v: exit %d, standard error %q, want %q", args, code, &stderr, want)
+		}
 	}
 }
 

@@ -6,12 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
-	"github.com/retryd/retryd/internal/kafka"
-	"github.com/retryd/retryd/internal/status"
+	"github.com/retryd/retryd/internal/inspect"
 )
 
 // format is how a command prints what it found: the flag --output.
@@ -64,12 +62,5 @@ func (p program) print(f format, value any, text func(io.Writer)) error {
 	return err
 }
 
-// table aligns the columns of what rows prints with tabs between its cells.
-func table(w io.Writer, rows func(io.Writer)) {
-	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	rows(columns)
-	_ = columns.Flush() // w is a buffer
-}
-
 // explained returns an error of Kafka in words for people.
-func explained(err error) error { return errors.New(status.OneLine(kafka.Explain(err))) }
+func explained(err error) error { return errors.New(inspect.Explain(err)) }

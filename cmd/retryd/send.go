@@ -24,7 +24,7 @@ type sendOptions struct {
 	key       string
 	hasKey    bool
 	headers   []string
-	attempt   int
+	attempt   int // 0: the first that the daemon makes
 	tombstone bool
 	output    *format
 }
@@ -36,7 +36,9 @@ func (p program) sendCommand() *cobra.Command {
 		Short: "POST one record to an endpoint, as the daemon would",
 		Long: `POST one record to the endpoint of a relay, exactly as the daemon would, and show
 the answer and what the daemon would do next. Kafka is not needed, and nothing is
-written to it: the record is made of the flags, and is not retried.
+written to it: the record is made of the flags, and is not retried. With
+consume: false the daemon's first attempt is attempt 2: the record is one that your
+application wrote into tier 1.
 
 --value is the text itself, or @FILE for the bytes of a file, @- for standard input.
 
@@ -50,8 +52,11 @@ is wrong.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.hasKey = cmd.Flags().Changed("key")
-			if cmd.Flags().Changed("value") == o.tombstone {
+			switch {
+			case cmd.Flags().Changed("value") == o.tombstone:
 				return usage("give either --value or --tombstone")
+			case cmd.Flags().Changed("attempt") && o.attempt < 1:
+				return usage("--attempt is %d: the first attempt is 1", o.attempt)
 			}
 			return p.send(o)
 		},
@@ -62,7 +67,7 @@ is wrong.`,
 	flags.StringVar(&o.value, "value", "", "the record's value: `TEXT`, @FILE, or @- for standard input")
 	flags.StringVar(&o.key, "key", "", "the record's `KEY`; null if left out")
 	flags.StringArrayVar(&o.headers, "header", nil, "a header of the record, `NAME=VALUE`; may be repeated")
-	flags.IntVar(&o.attempt, "attempt", 1, "send the `N`th attempt, as after N-1 failures")
+	flags.IntVar(&o.attempt, "attempt", 0, "send the `N`th attempt, as after N-1 failures; else the daemon's first")
 	flags.BoolVar(&o.tombstone, "tombstone", false, "send a null value")
 	o.output = outputFlag(cmd)
 	p.completeRelays(cmd)
@@ -83,7 +88,8 @@ func (p program) send(o sendOptions) error {
 	if err != nil {
 		return err
 	}
-	state, ignored, err := stateOf(relay, &r, o.attempt)
+	schedule, _ := relay.Schedule() // the configuration is valid
+	state, warnings, err := stateOf(relay, schedule, &r, o.attempt)
 	if err != nil {
 		return err
 	}
@@ -93,8 +99,8 @@ func (p program) send(o sendOptions) error {
 	}
 	defer client.Close()
 	outcome := client.Attempt(context.Background(), forward.Request{Record: &r, State: &state})
-	report := reportOf(relay, &r, state, outcome)
-	report.Warnings = ignored
+	report := reportOf(relay, schedule, &r, state, outcome)
+	report.Warnings = warnings
 	if err := p.print(*o.output, report, report.write); err != nil {
 		return err
 	}
@@ -148,6 +154,9 @@ func (p program) recordOf(relay tier.Config, o sendOptions) (record.Record, erro
 	return r, err
 }
 
+// maxValue bounds a record's value, in bytes. Kafka takes 1 MiB if nobody says otherwise.
+const maxValue = 64 << 20
+
 // valueOf returns the bytes of a value. They are never nil, which would be Kafka's
 // null.
 func (p program) valueOf(value string) ([]byte, error) {
@@ -156,15 +165,23 @@ func (p program) valueOf(value string) ([]byte, error) {
 	case !isFile:
 		return []byte(value), nil
 	case path == "-":
-		bytes, err := io.ReadAll(p.stdin)
-		if err != nil {
-			return nil, fmt.Errorf("--value: read standard input: %w", err)
-		}
-		return bytes, nil
+		return readValue("standard input", p.stdin)
 	}
-	bytes, err := os.ReadFile(path)
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("--value: %w", err)
+	}
+	defer f.Close()
+	return readValue(path, f)
+}
+
+func readValue(name string, from io.Reader) ([]byte, error) {
+	bytes, err := io.ReadAll(io.LimitReader(from, maxValue+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("--value: read %s: %w", name, err)
+	case len(bytes) > maxValue:
+		return nil, fmt.Errorf("--value: %s holds more than %d MiB, which is no record", name, maxValue>>20)
 	}
 	return bytes, nil
 }

@@ -3,9 +3,9 @@ package main
 import (
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
+	"github.com/retryd/retryd/internal/forward"
 	"github.com/retryd/retryd/internal/inspect"
 	"github.com/retryd/retryd/internal/policy"
 	"github.com/retryd/retryd/internal/record"
@@ -13,41 +13,14 @@ import (
 	"github.com/retryd/retryd/internal/tier"
 )
 
-// stateOf returns what the daemon would know of a record that is attempted for the
-// nth time: the state of a main record that failed n-1 times and waited in every
-// tier as long as its delay says. The record gets the time of its first attempt.
-func stateOf(relay tier.Config, r *record.Record, n int) (state record.State, ignored []string, err error) {
-	schedule, _ := relay.Schedule() // the configuration is valid
-	if most := len(schedule.Steps) + 1; n < 1 || n > most {
-		return record.State{}, nil, usage("--attempt is %d: relay %s makes %s", n, relay.Name, count(most, "attempt"))
-	}
-	now := r.Timestamp
-	for _, step := range schedule.Steps[:n-1] {
-		r.Timestamp = r.Timestamp.Add(-step.Delay)
-	}
-	state, problems := record.Decode(r, record.Source{
-		Main: true, MaxAttempt: len(schedule.Steps), IDHeaders: relay.EventIDHeaders, Now: now,
-	})
-	for i := range schedule.Steps[:n-1] {
-		failed := policy.Outcome{Class: policy.ClassTransient, Kind: policy.KindStatus, Status: 503, Error: "status 503"}
-		next := policy.Decision{Action: policy.ActionForward, Step: i + 1}
-		state = policy.Advance(state, failed, next, relay.TierTopics()[i], r.Timestamp)
-	}
-	ignored = []string{} // [] in JSON
-	for _, p := range problems {
-		ignored = append(ignored, fmt.Sprintf("header %s %s", p.Header, p.Reason))
-	}
-	return state, ignored, nil
-}
-
 // sendReport is what send prints.
 type sendReport struct {
 	Relay    string   `json:"relay"`
-	URL      string   `json:"url"` // without its query, which may hold a secret
+	Endpoint string   `json:"endpoint"` // the URL without its query, which may hold a secret
 	Attempt  int      `json:"attempt"`
-	Attempts int      `json:"attempts"` // that the relay makes at most
+	Last     int      `json:"last_attempt"` // the number of the relay's last one
 	EventID  string   `json:"event_id"`
-	Bytes    int      `json:"bytes"` // of the value
+	Bytes    int      `json:"value_bytes"`
 	Warnings []string `json:"warnings"`
 
 	Accepted bool            `json:"accepted"`
@@ -57,31 +30,34 @@ type sendReport struct {
 	Error    string          `json:"error"`
 	Duration inspect.Seconds `json:"duration_seconds"`
 	Response string          `json:"response"` // start of the body of an answer that did not accept
-	Next     string          `json:"next"`
+	Next     next            `json:"next"`
 }
 
-func reportOf(relay tier.Config, r *record.Record, state record.State, o policy.Outcome) sendReport {
-	schedule, _ := relay.Schedule()
+// next is what the daemon would do now.
+type next struct {
+	Action inspect.Action  `json:"action"`
+	Topic  string          `json:"topic"`         // that the record would be written to, if any
+	Reason policy.Reason   `json:"reason"`        // of a dead letter
+	Delay  inspect.Seconds `json:"delay_seconds"` // of a forward, without jitter
+
+	text string
+}
+
+func reportOf(relay tier.Config, s policy.Schedule, r *record.Record, state record.State, o policy.Outcome) sendReport {
 	return sendReport{
-		Relay: relay.Name, URL: shownURL(relay.Endpoint.URL),
-		Attempt: state.Attempt + 1, Attempts: len(schedule.Steps) + 1,
+		Relay: relay.Name, Endpoint: forward.WithoutQuery(relay.Endpoint.URL),
+		Attempt: state.Attempt + 1, Last: len(s.Steps) + 1,
 		EventID: state.EventID, Bytes: len(r.Value),
 		Accepted: o.Delivered(), Status: o.Status, Class: o.Class, Kind: o.Kind, Error: o.Error,
 		Duration: inspect.Seconds(o.Duration), Response: string(o.Response),
-		Next: nextText(relay, schedule, state, o),
+		Next: nextOf(relay, s, state, o),
 	}
-}
-
-// shownURL leaves out the query: some endpoints want their key there.
-func shownURL(url string) string {
-	shown, _, _ := strings.Cut(url, "?")
-	return shown
 }
 
 func (s sendReport) write(w io.Writer) {
 	f := facts{
-		{"request", "POST " + s.URL},
-		{"record", fmt.Sprintf("attempt %d of %d, %s, event id %s", s.Attempt, s.Attempts, count(s.Bytes, "byte"), s.EventID)},
+		{"request", "POST " + s.Endpoint},
+		{"record", fmt.Sprintf("attempt %d of %d, %s, event id %s", s.Attempt, s.Last, status.Count(s.Bytes, "byte"), s.EventID)},
 		{"answer", fmt.Sprintf("%s in %s", s.answer(), took(s.Duration))},
 	}
 	if !s.Accepted {
@@ -90,7 +66,7 @@ func (s sendReport) write(w io.Writer) {
 	if s.Response != "" {
 		f = append(f, [2]string{"response", status.OneLine(s.Response)})
 	}
-	append(f, [2]string{"next", s.Next}).write(w)
+	append(f, [2]string{"next", s.Next.text}).write(w)
 	for _, text := range s.Warnings {
 		paragraph(w, "warning: "+text)
 	}
@@ -111,22 +87,25 @@ func (s sendReport) answer() string {
 	return fmt.Sprint(s.Status)
 }
 
-// nextText says what the daemon would do now.
-func nextText(relay tier.Config, schedule policy.Schedule, state record.State, o policy.Outcome) string {
+func nextOf(relay tier.Config, s policy.Schedule, state record.State, o policy.Outcome) next {
 	const middle = 0.5 // no jitter
-	d := policy.Decide(schedule, state, o, time.Now(), middle)
-	switch d.Action {
-	case policy.ActionDone:
-		return "delivered: the record is done"
-	case policy.ActionForward:
-		return fmt.Sprintf("tier %d: written to %s, attempted again after about %s", d.Step, relay.TierTopics()[d.Step-1], short(inspect.Seconds(d.Delay)))
-	case policy.ActionDeadLetter:
-		return fmt.Sprintf("dead letter (%s): written to %s, since %s", d.Reason, relay.DLT.Topic, whyDead(d.Reason))
+	d := policy.Decide(s, state, o, time.Now(), middle)
+	n := next{Action: inspect.ActionOf(d.Action), Reason: d.Reason, Delay: inspect.Seconds(d.Delay)}
+	switch {
+	case n.Action == inspect.ActionDone:
+		n.text = "delivered: the record is done"
+	case n.Action == inspect.ActionForward:
+		n.Topic = relay.TierTopics()[d.Step-1]
+		n.text = fmt.Sprintf("tier %d: written to %s, attempted again after about %s", d.Step, n.Topic, short(n.Delay))
+	case n.Action == inspect.ActionDeadLetter:
+		n.Topic = relay.DLT.Topic
+		n.text = fmt.Sprintf("dead letter (%s): written to %s, since %s", n.Reason, n.Topic, whyDead(n.Reason))
+	case o.Class == policy.ClassThrottled:
+		n.text = "held: delivery pauses, no attempt is spent; the endpoint asks for fewer requests"
+	default:
+		n.text = "held: delivery pauses, no attempt is spent; the endpoint or its configuration is wrong, not the record"
 	}
-	if o.Class == policy.ClassThrottled {
-		return "held: delivery pauses, no attempt is spent; the endpoint asks for fewer requests"
-	}
-	return "held: delivery pauses, no attempt is spent; the endpoint or its configuration is wrong, not the record"
+	return n
 }
 
 // whyDead explains a reason of which a single attempt can be the cause.

@@ -183,6 +183,107 @@ func TestSendOfALaterAttemptSaysWhenItFailedFirst(t *testing.T) {
 	}
 }
 
+// nextOfSend posts one record and returns what the daemon would do next.
+func nextOfSend(t *testing.T, status int, args ...string) map[string]any {
+	t.Helper()
+	e := startEndpoint(t, status, "")
+	out := execute(t, nil, nil, append([]string{"send", "--config", loansFile(t, e.URL), "--value", "x", "--output", "json"}, args...)...)
+	var got struct{ Next map[string]any }
+	if err := json.Unmarshal([]byte(out.Stdout), &got); err != nil {
+		t.Fatal(err)
+	}
+	return got.Next
+}
+
+func TestSendTellsProgramsWhatComesNext(t *testing.T) {
+	next := func(action, topic, reason string, delay float64) map[string]any {
+		return map[string]any{"action": action, "topic": topic, "reason": reason, "delay_seconds": delay}
+	}
+	tests := []struct {
+		status int
+		args   []string
+		want   map[string]any
+	}{
+		{204, nil, next("done", "", "", 0)},
+		{503, []string{"--attempt", "2"}, next("forward", "library.loan.overdue.retry.2", "", 30)},
+		{503, []string{"--attempt", "4"}, next("dead_letter", "library.loan.overdue.DLT", "exhausted", 0)},
+		{422, nil, next("dead_letter", "library.loan.overdue.DLT", "rejected", 0)},
+		{429, nil, next("hold", "", "", 0)},
+		{404, nil, next("hold", "", "", 0)},
+	}
+	for _, tt := range tests {
+		if diff := cmp.Diff(tt.want, nextOfSend(t, tt.status, tt.args...)); diff != "" {
+			t.Errorf("%d %v (-want +got):\n%s", tt.status, tt.args, diff)
+		}
+	}
+}
+
+// ownReader is a relay whose main topic the application reads itself.
+func ownReader(t *testing.T, url string) string {
+	t.Helper()
+	return writeFile(t, "relays: [{topic: loans, consume: false, endpoint: {url: '"+url+"/'}, tiers: [5s, 30s]}]")
+}
+
+func TestSendBeginsWhereTheDaemonDoes(t *testing.T) {
+	const none, given = -1, 0 // of a first failure
+	tests := []struct {
+		name    string
+		args    []string
+		attempt string
+		failed  time.Duration // how long ago at retryd, the first time
+		written time.Duration // how long ago
+	}{
+		{"as the application writes it", nil, "2", none, 5 * time.Second},
+		{"the same", []string{"--attempt", "2"}, "2", none, 5 * time.Second},
+		{"after the daemon's first failure", []string{"--attempt", "3"}, "3", 30 * time.Second, 35 * time.Second},
+		{"with a header of the application's", []string{"--header", "x-first-failure-at=1000"}, "2", given, 5 * time.Second},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			e := startEndpoint(t, 204, "")
+			before := time.Now().Truncate(time.Millisecond)
+			out := execute(t, nil, nil, append([]string{"send", "--config", ownReader(t, e.URL), "--value", "x"}, tt.args...)...)
+			after := time.Now()
+			if out.Code != 0 || strings.Contains(out.Stdout, "warning") {
+				t.Fatalf("exit %d: %s%s", out.Code, out.Stdout, out.Stderr)
+			}
+			header := (<-e.posts).header
+			if topic, attempt := header.Get("Retryd-Topic"), header.Get("Retryd-Attempt"); topic != "loans.retry.1" || attempt != tt.attempt {
+				t.Errorf("attempt %s of topic %s", attempt, topic)
+			}
+			requireAgo := func(name string, ago time.Duration) {
+				millis, err := strconv.ParseInt(header.Get(name), 10, 64)
+				if at := time.UnixMilli(millis).Add(ago); err != nil || at.Before(before) || at.After(after) {
+					t.Errorf("%s: %q is not %v before the attempt", name, header.Get(name), ago)
+				}
+			}
+			requireAgo("Retryd-Timestamp", tt.written)
+			switch failed := header.Get("Retryd-First-Failure-At"); {
+			case tt.failed > 0:
+				requireAgo("Retryd-First-Failure-At", tt.failed)
+			case failed != map[time.Duration]string{none: "", given: "1000"}[tt.failed]:
+				t.Errorf("Retryd-First-Failure-At: %q", failed)
+			}
+		})
+	}
+}
+
+func TestSendWarnsOfAnAttemptThatIsNeverMade(t *testing.T) {
+	const warning = "\n  warning: the daemon never makes attempt 3: the budget (10s) ends before; retryd check shows the\n    schedule\n"
+	for attempt, want := range map[string]bool{"2": false, "3": true} {
+		e := startEndpoint(t, 204, "")
+		path := writeFile(t, "relays: [{topic: loans, budget: 10s, endpoint: {url: '"+e.URL+"/'}, tiers: [5s, 30s]}]")
+		out := execute(t, nil, nil, "send", "--config", path, "--value", "x", "--attempt", attempt)
+		if got := strings.HasSuffix(out.Stdout, warning); got != want || out.Code != 0 {
+			t.Errorf("attempt %s: exit %d\n%s", attempt, out.Code, out.Stdout)
+		}
+	}
+	path := writeFile(t, "relays: [{topic: loans, lifetime: 4s, endpoint: {url: 'http://"+nobody(t)+"/'}, tiers: [5s, 30s]}]")
+	if out := execute(t, nil, nil, "send", "--config", path, "--value", "x", "--attempt", "3"); !strings.Contains(out.Stdout, "the lifetime (4s) ends before") {
+		t.Errorf("no warning in\n%s", out.Stdout)
+	}
+}
+
 func TestSendAsJSON(t *testing.T) {
 	e := startEndpoint(t, 503, "busy")
 	out := execute(t, nil, nil, "send", "--config", loansFile(t, e.URL), "--value", "x", "--output", "json")
@@ -190,16 +291,16 @@ func TestSendAsJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(out.Stdout), &got); err != nil {
 		t.Fatal(err)
 	}
-	for _, differs := range []string{"url", "event_id", "duration_seconds"} {
+	for _, differs := range []string{"endpoint", "event_id", "duration_seconds"} {
 		if got[differs] == nil {
 			t.Errorf("%s is missing", differs)
 		}
 		delete(got, differs)
 	}
 	want := map[string]any{
-		"relay": "loans", "attempt": 1.0, "attempts": 4.0, "bytes": 1.0, "warnings": []any{},
+		"relay": "loans", "attempt": 1.0, "last_attempt": 4.0, "value_bytes": 1.0, "warnings": []any{},
 		"accepted": false, "status": 503.0, "class": "transient", "error_kind": "status", "error": "status 503", "response": "busy",
-		"next": "tier 1: written to library.loan.overdue.retry.1, attempted again after about 5s",
+		"next": map[string]any{"action": "forward", "topic": "library.loan.overdue.retry.1", "reason": "", "delay_seconds": 5.0},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || out.Code != 1 {
 		t.Errorf("exit %d, output (-want +got):\n%s", out.Code, diff)
@@ -213,6 +314,8 @@ relays:
   - {topic: loans, endpoint: {url: "http://127.0.0.1:1/"}, tiers: [5s]}
   - {topic: orders, endpoint: {url: "http://127.0.0.1:1/", bearer_token_file: /nowhere/token}, tiers: [5s]}
 `)
+	own := writeFile(t, "relays: [{topic: loans, consume: false, endpoint: {url: 'http://127.0.0.1:1/'}, tiers: [5s, 30s]}]")
+	none := writeFile(t, "relays: [{topic: loans, consume: false, endpoint: {url: 'http://127.0.0.1:1/'}, tiers: []}]")
 	see := "\nSee \"retryd send --help\".\n"
 	tests := []struct {
 		name string
@@ -225,8 +328,12 @@ relays:
 		{"which relay", []string{"-c", two, "--value", "x"}, "retryd: --relay is missing: name one of loans, orders" + see},
 		{"no such relay", []string{"-c", two, "--relay", "loan", "--value", "x"}, "retryd: --relay is \"loan\", but the file has loans, orders" + see},
 		{"no header", []string{"-c", one, "--value", "x", "--header", "a:b"}, "retryd: --header is \"a:b\": write NAME=VALUE" + see},
-		{"too few attempts", []string{"-c", one, "--value", "x", "--attempt", "0"}, "retryd: --attempt is 0: relay loans makes 4 attempts" + see},
+		{"too few attempts", []string{"-c", one, "--value", "x", "--attempt", "0"}, "retryd: --attempt is 0: the first attempt is 1" + see},
 		{"too many attempts", []string{"-c", one, "--value", "x", "--attempt", "5"}, "retryd: --attempt is 5: relay loans makes 4 attempts" + see},
+		{"the application's attempt", []string{"-c", own, "--value", "x", "--attempt", "1"}, "retryd: --attempt is 1: relay loans makes attempts 2 to 3; your application makes those before (consume: false)" + see},
+		{"an attempt behind the application's", []string{"-c", own, "--value", "x", "--attempt", "4"}, "retryd: --attempt is 4: relay loans makes attempts 2 to 3; your application makes those before (consume: false)" + see},
+		{"no attempts at all", []string{"-c", none, "--value", "x"}, "retryd: relay loans makes no attempts: it has no tiers, and consume is false" + see},
+		{"a value without end", []string{"-c", one, "--value", "@/dev/zero"}, "retryd: --value: /dev/zero holds more than 64 MiB, which is no record\n"},
 		{"no such value", []string{"-c", one, "--value", "@/nowhere/value"}, "retryd: --value: open /nowhere/value: no such file or directory\n"},
 		{"no such secret", []string{"-c", two, "-r", "orders", "--value", "x"}, "retryd: relay orders: endpoint.bearer_token_file: open /nowhere/token: no such file or directory\n"},
 		{"no such format", []string{"-c", one, "--value", "x", "-o", "yaml"}, "retryd: invalid argument \"yaml\" for \"-o, --output\" flag: it must be text or json" + see},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -67,18 +68,25 @@ func readiness(ready bool) string {
 
 func writeRelayStatus(w io.Writer, r status.Relay, now time.Time) {
 	fmt.Fprintf(w, "relay %s: %s, %s in flight to %s\n", status.OneLine(r.Name), readiness(r.Ready),
-		count(r.InFlight, "attempt"), status.OneLine(r.Endpoint))
-	if len(r.Tiers) > 0 { // none is known before the topics stand
-		table(w, func(w io.Writer) { writeTiers(w, r.Tiers, now) })
-	}
+		status.Count(r.InFlight, "attempt"), status.OneLine(r.Endpoint))
+	table(w, func(w io.Writer) { writeTiers(w, r.Tiers, now) })
 	paragraph(w, "dead letters: "+deadText(r.DLT))
 	writeProblems(w, r.Problems, now)
-	writeError(w, "", r.LastError, now)
+	if !told(r.Problems, r.LastError) {
+		writeError(w, "", r.LastError, now)
+	}
 	for _, t := range r.Tiers {
-		if t.LastError != nil && (r.LastError == nil || *t.LastError != *r.LastError) { // the newest is the relay's, too
+		newest := t.LastError != nil && r.LastError != nil && *t.LastError == *r.LastError // the relay's, too
+		if !newest && !told(r.Problems, t.LastError) {
 			writeError(w, " of "+t.Topic, t.LastError, now)
 		}
 	}
+}
+
+// told reports whether a problem says what an error does: that of a tier is a problem
+// of the relay, behind the name of the topic or group.
+func told(problems []status.Problem, e *status.Event) bool {
+	return slices.ContainsFunc(problems, func(p status.Problem) bool { return e != nil && strings.HasSuffix(p.Text, e.Text) })
 }
 
 func writeTiers(w io.Writer, tiers []status.Tier, now time.Time) {
@@ -112,7 +120,7 @@ func deadText(d status.DLT) string {
 	if d.Records == nil {
 		return fmt.Sprintf("%s, not counted yet", d.Topic)
 	}
-	return fmt.Sprintf("%s in %s", count(*d.Records, "record"), d.Topic)
+	return fmt.Sprintf("%s in %s", status.Count(*d.Records, "record"), d.Topic)
 }
 
 func ageText(seconds *float64) string {

@@ -44,15 +44,18 @@ func running() status.Process {
 	now := since.Add(3*time.Hour + 12*time.Minute)
 	seconds := func(s float64) *float64 { return &s }
 	furthest, records := now.Add(4*time.Minute+41*time.Second), int64(7)
+	missing := status.Event{
+		Time: since.Add(time.Second),
+		Text: "main topic orders does not exist: create it, or correct the relay's topic; retryd never creates a main topic",
+	}
 	orders := status.Relay{
 		Name: "orders", Fault: true, Endpoint: "http://127.0.0.1:8080/orders",
-		Problems: []status.Problem{{
-			Text:  "main topic orders does not exist: create it, or correct the relay's topic; retryd never creates a main topic",
-			Since: since.Add(time.Second), Blocking: true,
-		}},
-		DLT: status.DLT{Topic: "orders.DLT"},
+		Problems:  []status.Problem{{Text: missing.Text, Since: missing.Time, Blocking: true}},
+		LastError: &missing,
+		Tiers:     []status.Tier{{Name: "main", Topic: "orders"}, {Name: "1", Topic: "orders.retry.1"}},
+		DLT:       status.DLT{Topic: "orders.DLT"},
 	}
-	refused := &status.Event{Time: now.Add(-3 * time.Second), Text: "attempt 2: connect 127.0.0.1:8080: connection refused"}
+	refused := &status.Event{Time: now.Add(-3 * time.Second), Text: "library.loan.overdue.retry.1/0 offset 42, attempt 2: connect 127.0.0.1:8080: connection refused"}
 	loans := status.Relay{
 		Name: "loans", Ready: true, Endpoint: "http://127.0.0.1:8080/loans/overdue", InFlight: 3,
 		LastError: refused,
@@ -63,8 +66,8 @@ func running() status.Process {
 				Due: 12, Held: 100, OldestDue: seconds(2.75), Furthest: &furthest, LastError: refused,
 			},
 			{
-				Name: "2", Topic: "library.loan.overdue.retry.2",
-				LastError: &status.Event{Time: since.Add(time.Minute), Text: "cannot join the group: no broker answers"},
+				Name: "2", Topic: "library.loan.overdue.retry.2", Joined: true, Partitions: []int32{0, 1, 2, 5},
+				LastError: &status.Event{Time: since.Add(time.Minute), Text: "the group's coordinator is not available"},
 			},
 			{Name: "4", Topic: "library.loan.overdue.retry.4", Joined: true, Retired: true, Partitions: []int32{4}},
 		},
@@ -79,7 +82,7 @@ func TestStatusShowsEveryRelay(t *testing.T) {
 	if out.Code != 0 || out.Stderr != "" {
 		t.Errorf("exit %d, standard error %q", out.Code, out.Stderr)
 	}
-	golden(t, "status.txt", out.Stdout)
+	golden(t, "status/running.txt", out.Stdout)
 	documented(t, out.Stdout)
 }
 
@@ -111,6 +114,38 @@ func TestStatusAsJSONIsWhatTheDaemonSays(t *testing.T) {
 	}
 }
 
+func TestStatusTellsNothingTwice(t *testing.T) {
+	at := time.Date(2026, 1, 31, 8, 0, 0, 0, time.UTC)
+	event := func(text string) *status.Event { return &status.Event{Time: at, Text: text} }
+	problems := []status.Problem{{Text: "is not a member of retryd-loans: not authorized: grant Read on the group", Since: at}}
+	tests := []struct {
+		name        string
+		relay, tier *status.Event
+		want        []string // beginnings of the last errors that are shown
+	}{
+		{"none", nil, nil, nil},
+		{"a problem's", event(problems[0].Text), nil, nil},
+		{"what a problem says of the group", nil, event("not authorized: grant Read on the group"), nil},
+		{"another", event("attempt 2: status 503"), event("the coordinator moved"), []string{"last error, 0s ago: attempt 2", "last error of loans, 0s ago: the coordinator"}},
+		{"the tier's is the relay's", event("attempt 2: status 503"), event("attempt 2: status 503"), []string{"last error, 0s ago: attempt 2"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var out strings.Builder
+			relay := status.Relay{Problems: problems, LastError: tt.relay, Tiers: []status.Tier{{Name: "main", Topic: "loans", LastError: tt.tier}}}
+			writeRelayStatus(&out, relay, at)
+			if got := strings.Count(out.String(), "last error"); got != len(tt.want) {
+				t.Errorf("%d last errors:\n%s", got, &out)
+			}
+			for _, beginning := range tt.want {
+				if !strings.Contains(out.String(), "\n  "+beginning) {
+					t.Errorf("no %q in\n%s", beginning, &out)
+				}
+			}
+		})
+	}
+}
+
 // nobody returns an address where nobody listens.
 func nobody(t *testing.T) string {
 	t.Helper()
@@ -136,6 +171,7 @@ func TestStatusSaysThatNobodyAnswers(t *testing.T) {
 
 func TestAddressOfTheDaemon(t *testing.T) {
 	file := writeFile(t, goodFile+"admin: {listen: \"127.0.0.1:1\"}\n")
+	needsSecret := writeFile(t, "admin: {listen: \"127.0.0.1:1\"}\nrelays: [{topic: a, endpoint: {bearer_token_file: \"${CREDENTIALS_DIRECTORY}/token\"}}]\n")
 	noListener := writeFile(t, goodFile+"admin: {listen: \"\"}\n")
 	tests := []struct {
 		name    string
@@ -150,6 +186,7 @@ func TestAddressOfTheDaemon(t *testing.T) {
 		{"environment over file", addressOptions{config: file}, []string{"RETRYD_ADMIN_LISTEN=127.0.0.1:2"}, "127.0.0.1:2"},
 		{"flag over environment", addressOptions{address: "127.0.0.1:3"}, []string{"RETRYD_ADMIN_LISTEN=127.0.0.1:2"}, "127.0.0.1:3"},
 		{"file without a listener", addressOptions{config: noListener}, nil, ""},
+		{"file with problems elsewhere", addressOptions{config: needsSecret}, nil, "127.0.0.1:1"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -162,6 +199,7 @@ func TestAddressOfTheDaemon(t *testing.T) {
 }
 
 func TestHealthcheck(t *testing.T) {
+	other := startEndpoint(t, 200, "welcome").Listener.Addr().String()
 	source := admin.Source{Status: running, Stalled: func() string { return "relay loans made no progress for 2m" }}
 	ready, stalled := listen(t, admin.Source{Status: running, Stalled: healthy}), listen(t, source)
 	unready := listen(t, admin.Source{Stalled: healthy, Status: func() status.Process {
@@ -175,6 +213,7 @@ func TestHealthcheck(t *testing.T) {
 		want output
 	}{
 		{"healthy", nil, ready, output{}},
+		{"another program", nil, other, output{Code: 1, Stderr: "retryd: what listens at ADDR is another program: its /healthz answers 200 without the word ok\n"}},
 		{"ready", []string{"--ready"}, ready, output{}},
 		{"not ready, and healthy", nil, unready, output{}},
 		{"not ready", []string{"--ready"}, unready, output{Code: 1, Stderr: "retryd: /readyz of ADDR answers 503: not ready; " +

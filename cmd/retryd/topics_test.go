@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/IBM/sarama"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/retryd/retryd/internal/devbroker"
+	"github.com/retryd/retryd/internal/inspect"
 	"github.com/retryd/retryd/internal/kafka"
 )
 
@@ -90,7 +92,7 @@ kafka: {brokers: ["%s"]}
 relays:
   - topic: library.loan.overdue
     endpoint: {url: "http://127.0.0.1:8080/"}
-    tiers: [5s, 30s, 84h]
+    tiers: [5s, 30s, 5m]
 %s`, b.addr, more))
 }
 
@@ -190,13 +192,18 @@ func TestTopicsAsJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []map[string]any{
-		{"topic": "library.loan.overdue", "role": "main", "state": "ok", "partitions": 2.0, "wanted_partitions": 2.0, "keeps_seconds": 0.0},
-		{"topic": "library.loan.overdue.retry.1", "role": "tier", "tier": 1.0, "state": "missing", "partitions": 0.0, "wanted_partitions": 2.0, "keeps_seconds": 604800.0},
-		{"topic": "library.loan.overdue.retry.2", "role": "tier", "tier": 2.0, "state": "missing", "partitions": 0.0, "wanted_partitions": 2.0, "keeps_seconds": 604800.0},
-		{"topic": "library.loan.overdue.retry.3", "role": "tier", "tier": 3.0, "state": "missing", "partitions": 0.0, "wanted_partitions": 2.0, "keeps_seconds": 907200.0},
-		{"topic": "library.loan.overdue.DLT", "role": "dead letters", "state": "missing", "partitions": 0.0, "wanted_partitions": 2.0, "keeps_seconds": 0.0},
-		{"topic": "library.loan.overdue.retry.4", "role": "retired tier", "state": "ok", "partitions": 1.0, "wanted_partitions": 0.0, "keeps_seconds": 0.0, "left": 1.0},
+		{"topic": "library.loan.overdue", "role": "main", "tier": "main", "state": "ok", "partition_count": 2.0, "keeps_seconds": nil},
+		{"topic": "library.loan.overdue.retry.1", "role": "tier", "tier": "1", "state": "missing", "partition_count": 0.0, "keeps_seconds": 604800.0},
+		{"topic": "library.loan.overdue.retry.2", "role": "tier", "tier": "2", "state": "missing", "partition_count": 0.0, "keeps_seconds": 604800.0},
+		{"topic": "library.loan.overdue.retry.3", "role": "tier", "tier": "3", "state": "missing", "partition_count": 0.0, "keeps_seconds": 604800.0},
+		{"topic": "library.loan.overdue.DLT", "role": "dead_letter", "tier": "", "state": "missing", "partition_count": 0.0, "keeps_seconds": nil},
+		{"topic": "library.loan.overdue.retry.4", "role": "retired", "tier": "4", "state": "ok", "partition_count": 1.0, "keeps_seconds": nil},
 	}
+	for _, topic := range want {
+		topic["wanted_partition_count"], topic["records_left"], topic["deletable"] = 2.0, nil, false
+	}
+	retired := want[len(want)-1]
+	retired["wanted_partition_count"], retired["records_left"] = 0.0, 1.0
 	for _, topic := range want {
 		topic["problems"], topic["warnings"] = []any{}, []any{}
 	}
@@ -255,18 +262,15 @@ func TestACLsAsJSON(t *testing.T) {
 	golden(t, "topics/acls.json", out.Stdout)
 }
 
-func TestShellWord(t *testing.T) {
-	tests := []struct{ word, want string }{
-		{"library.loan.overdue-retry_1", "library.loan.overdue-retry_1"},
-		{"User:CN=retryd,OU=a", "User:CN=retryd,OU=a"},
-		{"a b", "'a b'"},
-		{"$HOME", "'$HOME'"},
-		{"it's", `'it'\''s'`},
-		{"", "''"},
-	}
-	for _, tt := range tests {
-		if got := shellWord(tt.word); got != tt.want {
-			t.Errorf("%q: got %s, want %s", tt.word, got, tt.want)
+func TestHowLongATopicKeepsRecords(t *testing.T) {
+	keeps := inspect.Seconds(3 * 84 * time.Hour)
+	for want, topic := range map[string]inspect.Topic{
+		"-":              {Role: inspect.RoleMain},
+		"10d12h or more": {Role: inspect.RoleTier, Keeps: &keeps},
+		"for ever":       {Role: inspect.RoleDLT},
+	} {
+		if got := keepsText(topic); got != want {
+			t.Errorf("%s: got %s, want %s", topic.Role, got, want)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/retryd/retryd/internal/config"
 	"github.com/retryd/retryd/internal/inspect"
+	"github.com/retryd/retryd/internal/status"
 )
 
 // writeTopics shows a table for each relay, and below it what does not fit in one.
@@ -35,10 +36,10 @@ func writeTopics(w io.Writer, relays []inspect.Topics, cfg *config.Config, creat
 func writeRemarks(w io.Writer, relay inspect.Topics, cfg *config.Config) {
 	for _, c := range relay.Changes {
 		if c.From == 0 {
-			paragraph(w, fmt.Sprintf("created: topic %s with %s", c.Topic, count(c.To, "partition")))
+			paragraph(w, fmt.Sprintf("created: topic %s with %s", c.Topic, status.Count(c.To, "partition")))
 			continue
 		}
-		paragraph(w, fmt.Sprintf("changed: topic %s had %s and has %d now", c.Topic, count(c.From, "partition"), c.To))
+		paragraph(w, fmt.Sprintf("changed: topic %s had %s and has %d now", c.Topic, status.Count(c.From, "partition"), c.To))
 	}
 	remark := func(what string, texts []string) {
 		for _, text := range texts {
@@ -60,8 +61,13 @@ func writeRemarks(w io.Writer, relay inspect.Topics, cfg *config.Config) {
 }
 
 func roleText(t inspect.Topic) string {
-	if t.Role == inspect.RoleTier {
-		return fmt.Sprintf("tier %d", t.Tier)
+	switch t.Role {
+	case inspect.RoleTier:
+		return "tier " + t.Tier
+	case inspect.RoleRetired:
+		return "retired tier"
+	case inspect.RoleDLT:
+		return "dead letters"
 	}
 	return string(t.Role)
 }
@@ -74,13 +80,14 @@ func partitionsText(t inspect.Topic) string {
 	return "-"
 }
 
-// keepsText shows for how long records must be kept.
+// keepsText shows for how long records must be kept; those of main and of retired tiers
+// are kept as long as one likes.
 func keepsText(t inspect.Topic) string {
 	switch {
 	case t.Role == inspect.RoleDLT:
 		return "for ever"
-	case t.Role == inspect.RoleTier:
-		return age(time.Duration(t.Keeps)) + " or more"
+	case t.Keeps != nil:
+		return age(time.Duration(*t.Keeps)) + " or more"
 	}
 	return "-"
 }
@@ -90,9 +97,9 @@ func stateText(t inspect.Topic) string {
 	case t.Deletable:
 		return "nothing left"
 	case t.Left != nil:
-		return count(*t.Left, "record") + " left"
+		return status.Count(*t.Left, "record") + " left"
 	case t.State == inspect.StateGrow:
-		return fmt.Sprintf("%s to add", count(t.Wanted-t.Partitions, "partition"))
+		return fmt.Sprintf("%s to add", status.Count(t.Wanted-t.Partitions, "partition"))
 	case t.State == inspect.StateHidden:
 		return "may not be looked at"
 	}

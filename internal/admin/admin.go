@@ -17,7 +17,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
-	"golang.org/x/net/netutil"
 
 	"github.com/retryd/retryd/internal/status"
 )
@@ -31,16 +30,16 @@ const (
 	writeTimeout      = 30 * time.Second // from the end of the headers
 	idleTimeout       = 75 * time.Second
 	maxHeaderBytes    = 16 << 10
-	maxConnections    = 128             // further ones wait in the kernel's backlog
 	shutdownTimeout   = 3 * time.Second // for answers that are being written
 )
 
 // Server is the listener. Listen first, then Run.
 type Server struct {
-	addr string
-	http *http.Server
-	ln   net.Listener // written by Listen, then only read
-	log  *zap.Logger
+	addr  string
+	http  *http.Server
+	ln    net.Listener // written by Listen, then only read
+	crowd *crowd
+	log   *zap.Logger
 }
 
 // Source is what the process says of itself. Both are called for each request,
@@ -52,11 +51,13 @@ type Source struct {
 
 // New returns a server that is not listening yet.
 func New(c Config, g prometheus.Gatherer, s Source, log *zap.Logger) *Server {
+	visitors := &crowd{}
 	return &Server{
-		addr: c.Listen,
-		log:  log,
+		addr:  c.Listen,
+		crowd: visitors,
+		log:   log,
 		http: &http.Server{
-			Handler:           handler(c, g, s, log),
+			Handler:           visitors.passing(handler(c, g, s, log)),
 			ReadHeaderTimeout: readHeaderTimeout,
 			ReadTimeout:       readTimeout,
 			WriteTimeout:      writeTimeout,
@@ -105,7 +106,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	s.log.Info("admin listener started", zap.String("addr", s.Addr()))
 	served := make(chan error, 1)
-	go func() { served <- s.http.Serve(netutil.LimitListener(s.ln, maxConnections)) }()
+	go func() { served <- s.http.Serve(s.crowd.admit(s.ln)) }()
 	select {
 	case err := <-served:
 		return errors.Join(fmt.Errorf("serve admin listener: %w", err), s.http.Close())

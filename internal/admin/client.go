@@ -47,15 +47,35 @@ func Fetch(ctx context.Context, addr string) (status.Process, error) {
 	return status.Process{}, fmt.Errorf("%s answers %d %s: %s", target, code, http.StatusText(code), quote(body))
 }
 
-// Probe asks the process that listens at addr, as Fetch does, for a page such as
-// /readyz. Any status is an answer; a redirect is not followed.
-func Probe(ctx context.Context, addr, path string) (code int, body string, err error) {
+// Probe asks the process that listens at addr, as Fetch does, for its /healthz or
+// /readyz. The error is nil if the answer is that of a retryd which is well: 200, and a
+// first line "ok". Else it is one line that says what was answered instead, cut if that
+// is long. A redirect is not followed.
+func Probe(ctx context.Context, addr, page string) error {
 	target, err := dialable(addr)
 	if err != nil {
-		return 0, "", err
+		return err
 	}
-	code, text, err := get(ctx, target, path)
-	return code, string(text), err
+	code, body, err := get(ctx, target, page)
+	if err != nil {
+		return err
+	}
+	if code != http.StatusOK {
+		return fmt.Errorf("%s of %s answers %d: %s", page, target, code, quote(joined(body)))
+	}
+	if first, _, _ := bytes.Cut(body, []byte("\n")); string(first) != "ok" {
+		return fmt.Errorf("what listens at %s is another program: its %s answers 200 without the word ok", target, page)
+	}
+	return nil
+}
+
+// joined puts lines on one.
+func joined(text []byte) []byte {
+	var lines [][]byte
+	for line := range bytes.Lines(bytes.TrimSpace(text)) {
+		lines = append(lines, bytes.TrimSpace(line))
+	}
+	return bytes.Join(lines, []byte("; "))
 }
 
 // dialable turns an address to listen at into one to connect to.

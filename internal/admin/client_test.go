@@ -202,21 +202,36 @@ func TestFetchOffLoopbackIsRefused(t *testing.T) {
 	}
 }
 
-func TestProbeReturnsAnyAnswer(t *testing.T) {
-	p := status.Process{Problems: []status.Problem{{Text: "waiting for Kafka", Blocking: true}}}
-	s := started(t, tells(p))
-	for path, want := range map[string]reply{
-		"/healthz": {status: 200, body: "ok\n"},
-		"/readyz":  {status: 503, body: "not ready\nwaiting for Kafka\n"},
-		"/none":    {status: 404, body: "404 page not found\n"},
-	} {
-		code, body, err := Probe(t.Context(), s.Addr(), path)
-		if code != want.status || body != want.body || err != nil {
-			t.Errorf("%s: got %d %q, %v, want %d %q", path, code, body, err, want.status, want.body)
-		}
+func TestProbeTellsWhetherRetrydIsWell(t *testing.T) {
+	trouble := []status.Problem{{Text: "waiting for Kafka", Blocking: true}, {Text: "log lines cannot be written"}}
+	loans := []status.Relay{{Name: "loans", Ready: true}}
+	unready := started(t, tells(status.Assemble("1", time.Time{}, time.Time{}, trouble, loans))).Addr()
+	warned := started(t, tells(status.Assemble("1", time.Time{}, time.Time{}, trouble[1:], loans))).Addr()
+	long := []status.Problem{{Text: strings.Repeat("x", 1000), Blocking: true}}
+	talkative := started(t, tells(status.Assemble("1", time.Time{}, time.Time{}, long, loans))).Addr()
+	elsewhere := foreign(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/ok", http.StatusFound) })
+	tests := []struct {
+		name, addr, page, want string // ADDR: the address
+	}{
+		{"healthy", unready, "/healthz", ""},
+		{"ready with a problem that does not block", warned, "/readyz", ""},
+		{"not ready", unready, "/readyz", "/readyz of ADDR answers 503: not ready; waiting for Kafka; log lines cannot be written"},
+		{"a long text", talkative, "/readyz", "/readyz of ADDR answers 503: not ready; " + strings.Repeat("x", 289) + "..."},
+		{"a page of another program", foreign(t, says(404, "<html>\r\n    <body>no\n\n")), "/healthz", "/healthz of ADDR answers 404: <html>; <body>no"},
+		{"no such page", unready, "/none", "/none of ADDR answers 404: 404 page not found"},
+		{"a redirect", elsewhere, "/healthz", `/healthz of ADDR answers 302: <a href="/ok">Found</a>.`},
+		{"another program", foreign(t, says(200, "<html>ok")), "/healthz", "what listens at ADDR is another program: its /healthz answers 200 without the word ok"},
+		{"another program that says much alike", foreign(t, says(200, "okay\n")), "/healthz", "what listens at ADDR is another program: its /healthz answers 200 without the word ok"},
+		{"another program that says nothing", foreign(t, says(200, "")), "/readyz", "what listens at ADDR is another program: its /readyz answers 200 without the word ok"},
+		{"no listener", "", "/healthz", "admin.listen is empty, so retryd listens nowhere: set it, as to 127.0.0.1:9464, and start retryd anew"},
 	}
-	if _, _, err := Probe(t.Context(), "", "/healthz"); err == nil {
-		t.Error("without a listener there is nobody to ask")
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			want := strings.ReplaceAll(tt.want, "ADDR", tt.addr)
+			if got := text(Probe(t.Context(), tt.addr, tt.page)); got != want {
+				t.Errorf("got  %s\nwant %s", got, want)
+			}
+		})
 	}
 }
 

@@ -51,14 +51,11 @@ type Options struct {
 // A cluster that cannot be reached is no error: it is waited for. Nor is a log that
 // cannot be written, or a service manager that cannot be told.
 func Run(ctx context.Context, cfg *config.Config, o Options) error {
-	d, err := build(cfg, o)
-	if err != nil {
-		return err
-	}
-	return d.run(ctx)
+	d := &daemon{config: cfg, options: o, since: time.Now()}
+	return d.live(ctx)
 }
 
-// daemon is everything that was built.
+// daemon is everything that was built, or what there is of it after an error.
 type daemon struct {
 	config  *config.Config
 	options Options
@@ -74,15 +71,26 @@ type daemon struct {
 	connected atomic.Bool
 }
 
-func build(cfg *config.Config, o Options) (*daemon, error) {
+// live is all that a daemon does.
+func (d *daemon) live(ctx context.Context) error {
+	if err := d.build(); err != nil {
+		d.close()
+		return err
+	}
+	return d.run(ctx)
+}
+
+// build makes the parts, and starts none. What it has made after an error, close
+// takes down.
+func (d *daemon) build() error {
+	cfg, o := d.config, d.options
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	series := metrics.New(registry, o.Version)
-	d := &daemon{config: cfg, options: o, since: time.Now()}
 	out := &logWriter{to: o.Log, failed: series.LogWriteError, trouble: &d.trouble}
 	log, err := logging.New(cfg.Log, out, o.Terminal, series.LogLineDropped)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	d.log = log
 	d.deps = tier.Deps{
@@ -95,7 +103,7 @@ func build(cfg *config.Config, o Options) (*daemon, error) {
 		Groups:  countGroups(cfg.Relays),
 	}
 	if err := d.makeRelays(); err != nil {
-		return nil, err
+		return err
 	}
 	d.monitor = monitor{
 		measure:   func(now time.Time) error { return tier.Measure(d.cluster, d.relays, now) },
@@ -103,10 +111,15 @@ func build(cfg *config.Config, o Options) (*daemon, error) {
 		trouble:   &d.trouble, limiter: d.deps.Limiter, log: log,
 	}
 	d.server = admin.New(cfg.Admin, registry, admin.Source{Status: d.status, Stalled: d.stalled}, log)
-	if err := d.server.Listen(); err != nil {
-		return nil, err
+	return d.server.Listen()
+}
+
+// close takes down what was built and never ran: nothing has been sent, so it waits
+// for nobody. A relay holds nothing before its Run, nor a server before Listen.
+func (d *daemon) close() {
+	if d.deps.Producers != nil {
+		d.deps.Producers.Close()
 	}
-	return d, nil
 }
 
 // countGroups counts the consumer groups of the process: one for each main topic
@@ -140,7 +153,7 @@ func (d *daemon) status() status.Process {
 	now := time.Now()
 	relays := make([]status.Relay, len(d.relays))
 	for i, r := range d.relays {
-		relays[i] = r.Status(now)
+		relays[i] = r.Status()
 		if !d.connected.Load() {
 			relays[i].Problems = nil // nobody has looked yet, for the reason that the process has
 		}

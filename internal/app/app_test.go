@@ -243,6 +243,40 @@ func TestRunNamesTheRelayWhoseSecretCannotBeRead(t *testing.T) {
 	}
 }
 
+// Whoever embeds a daemon goes on after it.
+func TestDaemonThatNeverRanLeavesNothingOpen(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	tests := []struct {
+		name   string
+		change func(*config.Config)
+	}{
+		{"a secret that cannot be read", func(c *config.Config) { c.Relays[0].Endpoint.BearerTokenFile = "nowhere" }},
+		{"an address in use", func(c *config.Config) { c.Admin.Listen = server.Listener.Addr().String() }},
+		{"no Kafka", func(*config.Config) {}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			cfg := settings([]string{"127.0.0.1:1"}, "http://127.0.0.1:1/")
+			tt.change(cfg)
+			d := &daemon{config: cfg, options: Options{Version: "test", Log: io.Discard}}
+			if err := d.live(stopped(t)); (err == nil) != (tt.name == "no Kafka") {
+				t.Errorf("it ended with %v", err)
+			}
+			if _, err := d.deps.Producers.Target("orders", 1<<20); err == nil || err.Error() != "the producers are closed" {
+				t.Errorf("a producer: %v", err)
+			}
+		})
+	}
+}
+
+// stopped is a context that has ended.
+func stopped(t *testing.T) context.Context {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx
+}
+
 func TestStopGivesUpAfterItsTimeout(t *testing.T) {
 	brokers := startBroker(t)
 	harness.CreateTopic(t, brokers, "orders", 1, nil)

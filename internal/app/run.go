@@ -24,6 +24,11 @@ const (
 )
 
 func (d *daemon) run(ctx context.Context) (err error) {
+	// Before anybody can ask: a process that is not ready says why.
+	d.trouble.set(causeKafka, status.Problem{
+		Text:  "waiting for Kafka at " + strings.Join(d.config.Kafka.Brokers, ", "),
+		Since: time.Now(), Blocking: true,
+	})
 	d.log.Info("retryd starts", zap.String("version", d.deps.Version), zap.Int("relays", len(d.relays)))
 	ctx, stop := context.WithCancel(ctx)
 	stopServer := d.serve(stop)
@@ -34,6 +39,7 @@ func (d *daemon) run(ctx context.Context) (err error) {
 		stopSupervisor()
 	}()
 	if !d.connect(ctx) {
+		d.close()
 		return nil
 	}
 	stopMonitor := d.watch()
@@ -102,8 +108,6 @@ func (d *daemon) supervise(ctx context.Context) (stop func()) {
 
 // connect waits for the cluster; it returns false if ctx ends first.
 func (d *daemon) connect(ctx context.Context) bool {
-	brokers := strings.Join(d.config.Kafka.Brokers, ", ")
-	d.trouble.set(causeKafka, status.Problem{Text: "waiting for Kafka at " + brokers, Since: time.Now(), Blocking: true})
 	for said := ""; ; {
 		cluster, err := kafka.Connect(ctx, d.config.Kafka)
 		if err == nil {

@@ -26,9 +26,6 @@ const (
 	stallLooks = 3
 	// extendInterval is how often more time is asked for during a stop.
 	extendInterval = 5 * time.Second
-	// maxStatus bounds the status line, in bytes: many relays may stand still. systemd
-	// ignores a message of more than 4096 (PIPE_BUF) as a whole.
-	maxStatus = 2048
 )
 
 // The assignments of sd_notify(3) that are sent.
@@ -97,7 +94,7 @@ func (s *supervisor) look(now time.Time) {
 	what := s.findStall()
 	text := s.process().Summary()
 	if what != "" {
-		text = status.OneLine("stands still: " + what)
+		text = status.Headline("stands still: " + what) // many relays may
 	}
 	var states []string
 	if !s.ready {
@@ -143,9 +140,6 @@ func (s *supervisor) findStall() string {
 
 // line is the status line, where it is not the one that was told last.
 func (s *supervisor) line(text string) []string {
-	if len(text) > maxStatus {
-		text = strings.ToValidUTF8(text[:maxStatus], "") + " ..."
-	}
 	if text == s.told {
 		return nil
 	}

@@ -2,6 +2,7 @@ package forward
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -15,18 +16,21 @@ import (
 	"github.com/retryd/retryd/internal/policy"
 )
 
-// maxError bounds Outcome.Error, in bytes.
-const maxError = 256
+const (
+	maxError   = 256  // bytes of Outcome.Error
+	maxFailure = 1024 // bytes of a failure's text: a certificate may have any number of names
+)
 
-// failure is why there was no response. Its text names the address and the cause;
-// it never comes from the response, the URL or a header.
+// failure is why there was no response. Its text, one line, names the address and
+// the cause; it never comes from the response, the URL or a header.
 type failure struct {
-	kind policy.Kind
-	text string
+	kind   policy.Kind
+	text   string
+	notTLS bool // the handshake was answered by something else
 }
 
 func failed(kind policy.Kind, format string, args ...any) *failure {
-	return &failure{kind: kind, text: oneLine(fmt.Sprintf(format, args...))}
+	return &failure{kind: kind, text: oneLine(fmt.Sprintf(format, args...), maxFailure)}
 }
 
 // stopped is what an attempt ends with when its context has ended.
@@ -47,9 +51,14 @@ func dialFailure(address string, err error) *failure {
 }
 
 // tlsFailure explains a failed handshake. A connection that breaks during it says
-// nothing about certificates.
+// nothing about certificates, and neither does a port that speaks plain HTTP.
 func tlsFailure(address string, err error) *failure {
+	var other tls.RecordHeaderError
 	switch {
+	case errors.As(err, &other):
+		f := failed(policy.KindTLS, "tls handshake with %s: the answer is not TLS", address)
+		f.notTLS = true
+		return f
 	case isTimeout(err):
 		return failed(policy.KindTimeout, "tls handshake with %s: no answer in time", address)
 	case isReset(err):
@@ -111,14 +120,21 @@ func cause(err error) string {
 	return err.Error()
 }
 
-// oneLine makes a text fit the header x-error: printable ASCII, at most maxError
-// bytes.
-func oneLine(s string) string {
+// oneLine makes a text fit a header: printable ASCII, at most limit bytes. What is
+// longer ends with "...", behind a word if that is not far.
+func oneLine(s string, limit int) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {
 			return ' '
 		}
 		return r
 	}, s)
-	return s[:min(len(s), maxError)]
+	if len(s) <= limit {
+		return s
+	}
+	s = s[:limit-len("...")]
+	if blank := strings.LastIndexByte(s, ' '); blank >= limit/2 {
+		s = s[:blank+1]
+	}
+	return s + "..."
 }

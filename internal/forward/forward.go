@@ -79,7 +79,7 @@ func New(c Config, relay, version string) (*Client, error) {
 		success:     c.Success,
 		capture:     c.CaptureResponse,
 		appVersion:  c.AppVersionHeader,
-		secrets:     newRedactor(creds.secrets),
+		secrets:     newRedactor(append(creds.secrets, querySecrets(t.uri)...)),
 	}, nil
 }
 
@@ -111,7 +111,7 @@ func (c *Client) Attempt(ctx context.Context, r Request) policy.Outcome {
 }
 
 func (c *Client) failureOf(f *failure) policy.Outcome {
-	return policy.Outcome{Class: policy.Classify(0, f.kind), Kind: f.kind, Error: f.text}
+	return policy.Outcome{Class: policy.Classify(0, f.kind), Kind: f.kind, Error: oneLine(f.text, maxError)}
 }
 
 // send makes the request on a kept connection, or on a new one. It returns the

@@ -81,7 +81,7 @@ func TestAttemptClassifiesWhatIsNoResponse(t *testing.T) {
 		{name: "not tls", handle: func(_ *wireServer, nc net.Conn, r *bufio.Reader) {
 			_, _ = io.WriteString(nc, "HTTP/1.1 400 Bad Request\r\n\r\n")
 			_, _ = io.Copy(io.Discard, r)
-		}, change: useTLS, kind: policy.KindTLS, text: "tls handshake with ADDR: tls: first record does not look like a TLS handshake"},
+		}, change: useTLS, kind: policy.KindTLS, text: "tls handshake with ADDR: the answer is not TLS"},
 		{name: "not http", handle: answerOnce("SSH-2.0-OpenSSH_9.9\r\n"),
 			kind: policy.KindProtocol, text: "response is not valid HTTP/1.1"},
 		{name: "no status", handle: answerOnce("HTTP/1.1 OK\r\n\r\n"),
@@ -194,9 +194,19 @@ func TestAttemptWithoutTheCertificateThatTheServerWants(t *testing.T) {
 }
 
 func TestErrorIsOneShortLine(t *testing.T) {
-	got := oneLine("a\r\nb\x00ü" + strings.Repeat("x", 300))
-	if want := "a  b  " + strings.Repeat("x", 250); got != want {
-		t.Errorf("%q, want %q", got, want)
+	tests := []struct{ name, text, want string }{
+		{"what does not print", "a\r\nb\x00ü", "a  b  "},
+		{"as long as it may be", strings.Repeat("x", maxError), strings.Repeat("x", maxError)},
+		{"one word", strings.Repeat("x", 300), strings.Repeat("x", 253) + "..."},
+		{"words", strings.Repeat("certificate ", 30), strings.Repeat("certificate ", 21) + "..."},
+		{"a short word and a long one", "a " + strings.Repeat("x", 300), "a " + strings.Repeat("x", 251) + "..."},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := oneLine(tt.text, maxError); got != tt.want {
+				t.Errorf("%q, want %q", got, tt.want)
+			}
+		})
 	}
 }
 

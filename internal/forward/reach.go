@@ -3,6 +3,7 @@ package forward
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/retryd/retryd/internal/policy"
 )
@@ -16,15 +17,30 @@ func (c *Client) Reach(ctx context.Context) error {
 	defer cancel()
 	opened, f := c.dial(ctx)
 	if f != nil {
-		return errors.New(f.text + remedy(f.kind))
+		return errors.New(f.text + remedy(f))
 	}
 	_ = opened.Close() // nothing was written that could be lost
 	return nil
 }
 
+// Peer is what Reach connects to, and for how long it tries. Where those of two
+// clients are equal, what one of them reaches the other does, too.
+type Peer struct {
+	network, address, tlsName string
+	timeout                   time.Duration
+}
+
+// Peer returns what the client connects to.
+func (c *Client) Peer() Peer {
+	return Peer{c.target.network, c.target.address, c.target.tlsName, c.timeout}
+}
+
 // remedy says where the cause of a failed connection is to be looked for.
-func remedy(k policy.Kind) string {
-	switch k {
+func remedy(f *failure) string {
+	if f.notTLS {
+		return "; does the port of endpoint.url speak TLS? For plain HTTP the URL must begin with http:"
+	}
+	switch f.kind {
 	case policy.KindDNS:
 		return "; correct the host in endpoint.url, or this host's name resolution"
 	case policy.KindRefused:

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"io"
 	"log"
 	"net"
@@ -79,9 +80,12 @@ func TestReachSaysWhatToLookAt(t *testing.T) {
 	t.Cleanup(untrusted.Close)
 	hanging := serveWire(t, func(_ *wireServer, _ net.Conn, r *bufio.Reader) { _, _ = io.Copy(io.Discard, r) })
 	closing := serveWire(t, func(_ *wireServer, _ net.Conn, r *bufio.Reader) { _, _ = r.ReadByte() })
+	plain := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(plain.Close)
 	tests := []struct {
 		name, url, want string
 	}{
+		{"plain HTTP", "https://" + address(plain.URL), "tls handshake with " + address(plain.URL) + ": the answer is not TLS; does the port of endpoint.url speak TLS? For plain HTTP the URL must begin with http:"},
 		{"refused", "http://127.0.0.1:1/", "connect 127.0.0.1:1: connection refused; is the application running, and is endpoint.url right?"},
 		{"no socket", "unix:///nowhere/app.sock", "connect /nowhere/app.sock: no such file or directory; is the application running, and is endpoint.url right?"},
 		{"no such host", "http://retryd.invalid/", "; correct the host in endpoint.url, or this host's name resolution"},
@@ -102,6 +106,37 @@ func TestReachSaysWhatToLookAt(t *testing.T) {
 				t.Errorf("got  %v\nwant %s", err, tt.want)
 			}
 		})
+	}
+}
+
+// x-error has room for 256 bytes, a person for more.
+func TestReachTellsALongReasonWhole(t *testing.T) {
+	reason := "certificate is valid for" + strings.Repeat(" branch.library.example,", 20) + " not endpoint.example"
+	c := newClient(t, "https://127.0.0.1/")
+	c.dial = func(context.Context) (*conn, *failure) { return nil, tlsFailure("127.0.0.1:443", errors.New(reason)) }
+	if err := c.Reach(t.Context()); err == nil || !strings.Contains(err.Error(), reason+"; the certificate must be valid") {
+		t.Errorf("got %v", err)
+	}
+	if got := post(t, c, nil).Error; len(got) > maxError || !strings.HasSuffix(got, "branch.library.example, ...") {
+		t.Errorf("x-error would be %q", got)
+	}
+}
+
+func TestClientsOfOnePeerReachTheSame(t *testing.T) {
+	peer := func(url string) Peer { return newClient(t, url).Peer() }
+	first := peer("https://library.example.com/loans?a=b")
+	if other := peer("https://library.example.com:443/returns"); other != first {
+		t.Errorf("%v and %v differ", first, other)
+	}
+	for _, other := range []Peer{
+		peer("http://library.example.com:443/loans"),
+		peer("https://library.example.com:8443/loans"),
+		peer("unix:///library:/loans"),
+		newClient(t, "https://library.example.com/loans", timeout(time.Second)).Peer(),
+	} {
+		if other == first {
+			t.Errorf("%v is that of another URL", other)
+		}
 	}
 }
 

@@ -5,15 +5,12 @@ import (
 	"strings"
 
 	"github.com/retryd/retryd/internal/kafka"
-	"github.com/retryd/retryd/internal/tier"
 )
 
 // access holds what this client may do against what the relay needs. That a cluster
 // does not tell is no failure: what is denied shows in the other steps.
 func (l *look) access() error {
-	alone := *l.cfg
-	alone.Relays = []tier.Config{l.relay}
-	acls := ACLs(&alone)
+	acls := relayACLs(l.relay, l.cfg.Topics.Create)
 	l.lacking = map[string]bool{}
 	before := len(l.findings)
 	err := l.topicAccess(acls)
@@ -24,7 +21,7 @@ func (l *look) access() error {
 	case kafka.Unreachable(err):
 		return err
 	case err != nil:
-		l.add(Warn, "access", "%s", explain(err))
+		l.add(Warn, "access", "%s", Explain(err))
 	case len(l.findings) == before:
 		l.add(OK, "access", "everything that the relay needs is granted")
 	}
@@ -84,13 +81,13 @@ func (l *look) lacks(resource Resource, name string, missing []kafka.Operation) 
 		return
 	}
 	l.lacking[name] = true
-	var words, options []string
+	var words []string
 	for _, op := range missing {
 		words = append(words, string(op))
-		options = append(options, "--operation "+string(op))
 	}
-	l.add(Fail, "access", "%s on %s %s is not granted: kafka-acls.sh --add --allow-principal TYPE:NAME %s --%s %s (retryd topics --acls prints all)",
-		strings.Join(words, ", "), resource, name, strings.Join(options, " "), resource, name)
+	acl := ACL{resource, name, Literal, missing}
+	l.add(Fail, "access", "%s on %s %s is not granted: %s (retryd topics --acls prints all)",
+		strings.Join(words, ", "), resource, name, acl.Command(strings.Join(l.cfg.Kafka.Brokers, ","), "TYPE:NAME"))
 }
 
 // needs returns what has to be granted on a topic as it is now: Create and Alter only

@@ -63,9 +63,9 @@ func TestConnectNamesMissingAccess(t *testing.T) {
 	s := startGuarded(t, []string{"loans", "loans.retry.1", "loans.DLT"}, acls...)
 	got := s.connect(t, one)
 	for _, want := range []string{
-		"fail loans access: Read on topic loans is not granted: kafka-acls.sh --add --allow-principal TYPE:NAME --operation Read --topic loans (retryd topics --acls prints all)",
-		"fail loans access: DescribeConfigs on topic loans.DLT is not granted: kafka-acls.sh --add --allow-principal TYPE:NAME --operation DescribeConfigs --topic loans.DLT (retryd topics --acls prints all)",
-		"fail loans access: Read on group retryd-loans-retry-loans.retry.2 is not granted: kafka-acls.sh --add --allow-principal TYPE:NAME --operation Read --group retryd-loans-retry-loans.retry.2 (retryd topics --acls prints all)",
+		"fail loans access: Read on topic loans is not granted: kafka-acls.sh --bootstrap-server BROKER --add --allow-principal TYPE:NAME --topic loans --operation Read (retryd topics --acls prints all)",
+		"fail loans access: DescribeConfigs on topic loans.DLT is not granted: kafka-acls.sh --bootstrap-server BROKER --add --allow-principal TYPE:NAME --topic loans.DLT --operation DescribeConfigs (retryd topics --acls prints all)",
+		"fail loans access: Read on group retryd-loans-retry-loans.retry.2 is not granted: kafka-acls.sh --bootstrap-server BROKER --add --allow-principal TYPE:NAME --group retryd-loans-retry-loans.retry.2 --operation Read (retryd topics --acls prints all)",
 	} {
 		requireLine(t, want, got)
 	}
@@ -80,7 +80,7 @@ func TestConnectNamesMissingAccess(t *testing.T) {
 func TestTopicsThatMayNotBeCreated(t *testing.T) {
 	s := startGuarded(t, []string{"loans"}, slices.DeleteFunc(enough(t), func(a kfake.ACL) bool { return a.Operation == kmsg.ACLOperationCreate })...)
 	got := s.connect(t, one)
-	requireLine(t, "fail loans access: Create on topic loans.DLT is not granted: kafka-acls.sh --add --allow-principal TYPE:NAME --operation Create --topic loans.DLT (retryd topics --acls prints all)", got)
+	requireLine(t, "fail loans access: Create on topic loans.DLT is not granted: kafka-acls.sh --bootstrap-server BROKER --add --allow-principal TYPE:NAME --topic loans.DLT --operation Create (retryd topics --acls prints all)", got)
 	if n := strings.Count(got, "fail "); n != 3 {
 		t.Errorf("%d failures, want one for each missing topic:\n%s", n, got)
 	}
@@ -89,7 +89,7 @@ func TestTopicsThatMayNotBeCreated(t *testing.T) {
 func TestAGroupThatMayNotBeReadIsSaidOnce(t *testing.T) {
 	s := startGuarded(t, []string{"loans"}, slices.DeleteFunc(enough(t), func(a kfake.ACL) bool { return a.Name == "retryd-loans" })...)
 	got := s.connect(t, one)
-	requireLine(t, "fail loans access: Read on group retryd-loans is not granted: kafka-acls.sh --add --allow-principal TYPE:NAME --operation Read --group retryd-loans (retryd topics --acls prints all)", got)
+	requireLine(t, "fail loans access: Read on group retryd-loans is not granted: kafka-acls.sh --bootstrap-server BROKER --add --allow-principal TYPE:NAME --group retryd-loans --operation Read (retryd topics --acls prints all)", got)
 	if n := strings.Count(got, "fail "); n != 1 || strings.Contains(got, " start: ") {
 		t.Errorf("%d failures, want one, and no word of the start:\n%s", n, got)
 	}

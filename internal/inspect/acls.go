@@ -53,10 +53,13 @@ const (
 func ACLs(cfg *config.Config) []ACL {
 	var acls []ACL
 	for _, relay := range cfg.Relays {
-		acls = append(acls, topicACLs(relay, cfg.Topics.Create)...)
-		acls = append(acls, groupACLs(relay)...)
+		acls = append(acls, relayACLs(relay, cfg.Topics.Create)...)
 	}
 	return acls
+}
+
+func relayACLs(relay tier.Config, create bool) []ACL {
+	return append(topicACLs(relay, create), groupACLs(relay)...)
 }
 
 func topicACLs(relay tier.Config, create bool) []ACL {

@@ -51,12 +51,18 @@ func TestAnswersAreThoseOfThePolicy(t *testing.T) {
 	}
 }
 
-func TestAttemptsAreSpentAsThePolicySays(t *testing.T) {
-	s := policy.Schedule{Lifetime: 1, LimitedAttempts: 1}
+func TestAnswersHaveTheEffectsOfThePolicy(t *testing.T) {
+	s := policy.Schedule{Steps: []policy.Step{{Delay: 1}}, Budget: 1, Lifetime: 1, LimitedAttempts: 2}
 	for _, a := range Answers() {
 		d := policy.Decide(s, stateOfMain(), policy.Outcome{Class: a.Class}, someTime(), 0)
-		if spent := d.Action == policy.ActionForward || d.Action == policy.ActionDeadLetter; spent != a.Spent {
-			t.Errorf("class %q: table says %t, policy %t", a.Class, a.Spent, spent)
+		if got := ActionOf(d.Action); got != a.Action {
+			t.Errorf("class %q: table says %s, policy %s", a.Class, a.Action, got)
+		}
+		if reason := string(d.Reason); !strings.Contains(a.Effect, reason) {
+			t.Errorf("class %q: table says %q, policy %s", a.Class, a.Effect, reason)
+		}
+		if spent := a.Action == ActionForward || a.Action == ActionDeadLetter; spent != a.Spent {
+			t.Errorf("class %q: spent %t, after %s", a.Class, a.Spent, a.Action)
 		}
 	}
 }

@@ -16,19 +16,53 @@ import (
 // packets must not take all the time there is.
 const dialTimeout = 5 * time.Second
 
-// reachAll opens a connection to each address, all at once, and returns what came of
-// it in their order.
+// reachAll opens a connection to each address and returns what came of it in their
+// order.
 func reachAll(ctx context.Context, addresses []string) []error {
-	errs := make([]error, len(addresses))
-	each(len(addresses), func(i int) {
+	return dialAll(ctx, len(addresses), func(ctx context.Context, i int) error {
 		dialer := net.Dialer{Timeout: dialTimeout}
 		opened, err := dialer.DialContext(ctx, "tcp", addresses[i])
-		if err == nil {
-			err = opened.Close()
+		if err != nil {
+			return err
 		}
-		errs[i] = err
+		return opened.Close()
 	})
-	return errs
+}
+
+// findCluster asks all configured addresses at once and takes the first that
+// answers. The client library by itself asks one after the other, in random order,
+// and waits 5 s for each that says nothing. An error has what came of each.
+func findCluster(ctx context.Context, c kafka.Config) (*kafka.Cluster, error) {
+	patient, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	asking, found := context.WithCancel(patient)
+	defer found()
+	clusters := make([]*kafka.Cluster, len(c.Brokers))
+	errs := make([]error, len(c.Brokers))
+	each(len(c.Brokers), len(c.Brokers), func(i int) {
+		one := c
+		one.Brokers = c.Brokers[i : i+1]
+		if clusters[i], errs[i] = kafka.Connect(asking, one); errs[i] == nil {
+			found()
+		}
+	})
+	var first *kafka.Cluster
+	for _, cluster := range clusters {
+		switch {
+		case cluster == nil:
+		case first == nil:
+			first = cluster
+		default:
+			_ = cluster.Close() // it was not used
+		}
+	}
+	switch {
+	case first != nil:
+		return first, nil
+	case patient.Err() != nil:
+		return nil, fmt.Errorf("no broker answered within %s", patience)
+	}
+	return nil, errors.Join(errs...)
 }
 
 // brokerFindings tells of the configured addresses. One that cannot be reached is
@@ -39,6 +73,8 @@ func brokerFindings(addresses []string, reached []error, connected bool) []Findi
 		switch err := reached[i]; {
 		case err == nil:
 			findings = append(findings, Finding{OK, "", "brokers", address + " takes connections"})
+		case errors.Is(err, errNoTurn):
+			findings = append(findings, Finding{Warn, "", "brokers", address + " was " + err.Error()})
 		case connected:
 			findings = append(findings, Finding{Warn, "", "brokers", fmt.Sprintf("%s cannot be reached (%s): retryd finds the cluster through the others only", address, cause(err))})
 		default:
@@ -59,7 +95,10 @@ func clusterFindings(ctx context.Context, brokers []kafka.Broker) []Finding {
 	}
 	var findings []Finding
 	for i, err := range reachAll(ctx, addresses) {
-		if err != nil {
+		switch {
+		case errors.Is(err, errNoTurn):
+			findings = append(findings, Finding{Warn, "", "kafka", fmt.Sprintf("broker %s was %s", names[i], err)})
+		case err != nil:
 			findings = append(findings, Finding{Fail, "", "kafka", fmt.Sprintf(
 				"broker %s cannot be reached (%s): it must be reachable from here by its own name; does it run, and is its advertised.listeners right?", names[i], cause(err))})
 		}

@@ -2,7 +2,6 @@ package inspect
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -40,35 +39,31 @@ func Failed(findings []Finding) bool {
 // The bounds of Connect.
 const (
 	patience = 10 * time.Second // for whatever does not answer
-	abreast  = 8                // relays, endpoints and brokers that are looked at at a time
+	abreast  = 8                // relays that are looked at at a time
 )
 
 // Connect holds a configuration against the Kafka and the endpoints that it names.
 // It changes nothing and posts nothing. The findings are in the order of the
 // configuration. It takes 10 s at most to find the cluster, and as long again to
-// look at it; version is retryd's.
+// look at it; an endpoint has 10 s or its timeout, whichever is shorter. version is
+// retryd's.
 func Connect(ctx context.Context, cfg *config.Config, version string) []Finding {
 	relays := make([][]Finding, len(cfg.Relays))
-	endpoints := make([][]Finding, len(cfg.Relays))
-	var whole []Finding
+	var endpoints, whole []Finding
 	var all sync.WaitGroup
 	all.Go(func() { whole = lookAtKafka(ctx, cfg, relays) })
-	all.Go(func() {
-		ctx, cancel := context.WithTimeout(ctx, patience)
-		defer cancel()
-		each(len(cfg.Relays), func(i int) { endpoints[i] = lookAtEndpoint(ctx, cfg.Relays[i], version) })
-	})
+	all.Go(func() { endpoints = lookAtEndpoints(ctx, cfg.Relays, version) })
 	all.Wait()
 	for i := range cfg.Relays {
-		whole = append(append(whole, relays[i]...), endpoints[i]...)
+		whole = append(append(whole, relays[i]...), endpoints[i])
 	}
 	return whole
 }
 
-// each calls do with the numbers below n, several at a time.
-func each(n int, do func(i int)) {
+// each calls do with the numbers below n, up to limit of them at a time.
+func each(n, limit int, do func(i int)) {
 	var running errgroup.Group
-	running.SetLimit(abreast)
+	running.SetLimit(limit)
 	for i := range n {
 		running.Go(func() error {
 			do(i)
@@ -81,43 +76,37 @@ func each(n int, do func(i int)) {
 // lookAtKafka returns what concerns all relays, and fills in what it finds of each.
 // Nothing waits for addresses that do not answer but their own findings.
 func lookAtKafka(ctx context.Context, cfg *config.Config, relays [][]Finding) []Finding {
-	finding, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
 	var reaching sync.WaitGroup
 	var reached []error
-	reaching.Go(func() { reached = reachAll(finding, cfg.Kafka.Brokers) })
-	cluster, err := kafka.Connect(finding, cfg.Kafka)
+	reaching.Go(func() { reached = reachAll(ctx, cfg.Kafka.Brokers) })
+	cluster, err := findCluster(ctx, cfg.Kafka)
 	reaching.Wait()
 	findings := brokerFindings(cfg.Kafka.Brokers, reached, err == nil)
 	if err != nil {
-		return append(findings, Finding{Fail, "", "kafka", explain(err) + "; the relays' topics and groups were not looked at"})
+		return append(findings, Finding{Fail, "", "kafka", Explain(err) + "; the relays' topics and groups were not looked at"})
 	}
 	return append(findings, lookAtCluster(ctx, cluster, cfg, relays)...)
 }
 
-// lookAtCluster closes the cluster.
+// lookAtCluster closes the cluster. What waits for an answer when the time is up
+// waits no longer.
 func lookAtCluster(ctx context.Context, cluster *kafka.Cluster, cfg *config.Config, relays [][]Finding) []Finding {
-	// A request takes CommitTimeout at most, and one without an answer is a relay's last.
-	ctx, cancel := context.WithTimeout(ctx, patience-kafka.CommitTimeout)
+	looking, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	inTime := context.AfterFunc(looking, cluster.HangUp)
 	var reaching sync.WaitGroup
 	var findings []Finding
 	reaching.Go(func() { findings = clusterFindings(ctx, cluster.Brokers()) })
-	each(len(cfg.Relays), func(i int) {
+	each(len(cfg.Relays), abreast, func(i int) {
 		l := look{cluster: cluster, cfg: cfg, relay: cfg.Relays[i]}
-		relays[i] = l.all(ctx)
+		relays[i] = l.all(looking)
 	})
 	reaching.Wait()
-	if err := cluster.Close(); err != nil {
-		findings = append(findings, Finding{Warn, "", "kafka", "close the connection: " + explain(err)})
+	if err := cluster.Close(); err != nil && inTime() {
+		findings = append(findings, Finding{Warn, "", "kafka", "close the connection: " + Explain(err)})
 	}
 	return findings
 }
 
-// explain returns what Kafka's answer means for people.
-func explain(err error) string {
-	if errors.Is(err, context.DeadlineExceeded) {
-		return "Kafka did not answer within " + patience.String()
-	}
-	return status.OneLine(kafka.Explain(err))
-}
+// Explain returns what an error of Kafka means for people, on one printable line.
+func Explain(err error) string { return status.OneLine(kafka.Explain(err)) }

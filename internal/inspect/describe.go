@@ -2,10 +2,12 @@ package inspect
 
 import (
 	"encoding/json"
-	"strings"
+	"strconv"
 	"time"
 
 	"github.com/retryd/retryd/internal/config"
+	"github.com/retryd/retryd/internal/forward"
+	"github.com/retryd/retryd/internal/metrics"
 	"github.com/retryd/retryd/internal/policy"
 	"github.com/retryd/retryd/internal/tier"
 )
@@ -23,7 +25,7 @@ type RelayDescription struct {
 	Name            string  `json:"name"`
 	Topic           string  `json:"topic"`
 	Consume         bool    `json:"consume"`
-	Group           string  `json:"group"` // of the main topic; that of a tier is in its attempt
+	Group           string  `json:"group"` // of the main topic, empty without consume; that of a tier is in its attempt
 	Start           string  `json:"start"`
 	Ordering        string  `json:"ordering"`
 	OrderingMeans   string  `json:"ordering_means"`  // what it gives and costs, a sentence
@@ -33,19 +35,27 @@ type RelayDescription struct {
 	MaxInFlight     int     `json:"max_in_flight"`   // attempts at a time, per instance
 	LimitedAttempts int     `json:"limited_attempts"`
 
-	Attempts    []Attempt `json:"attempts"`
-	DLT         string    `json:"dlt"`
-	End         Seconds   `json:"end_seconds"`    // since the first failure: dead-lettered by then
-	Budget      Seconds   `json:"budget_seconds"` // since the first failure
-	Lifetime    Seconds   `json:"lifetime_seconds"`
-	ExpireAfter Seconds   `json:"expire_after_seconds"` // 0: never
-	Cost        Cost      `json:"cost"`
+	Attempts    []Attempt   `json:"attempts"`
+	DLT         DeadLetters `json:"dlt"`
+	End         Seconds     `json:"end_seconds"`    // since the first failure: dead-lettered by then
+	Budget      Seconds     `json:"budget_seconds"` // since the first failure
+	Lifetime    Seconds     `json:"lifetime_seconds"`
+	ExpireAfter Seconds     `json:"expire_after_seconds"` // 0: never
+	Cost        Cost        `json:"cost"`
+}
+
+// DeadLetters is where records end.
+type DeadLetters struct {
+	Topic string `json:"topic"`
 }
 
 // Attempt is one attempt of a record that fails in each; the times are as
-// policy.Foreseen gives them.
+// policy.Foreseen gives them. Where the application reads the main topic, it makes the
+// first attempt, which has no times; they count from the failure of the second then,
+// the first that retryd makes.
 type Attempt struct {
 	Number    int     `json:"attempt"` // 1 on the main topic
+	Tier      string  `json:"tier"`    // main, or the tier's number
 	Topic     string  `json:"topic"`
 	Group     string  `json:"group"` // empty where the application makes the attempt itself
 	Delay     Seconds `json:"delay_seconds"`
@@ -57,6 +67,18 @@ type Attempt struct {
 	Budget    bool    `json:"may_be_prevented_by_budget"`
 	Lifetime  bool    `json:"may_be_prevented_by_lifetime"`
 	Never     bool    `json:"never"`
+}
+
+// Made is the number of attempts that retryd makes at most of a record that fails in
+// each.
+func (r RelayDescription) Made() int {
+	made := 0
+	for _, a := range r.Attempts {
+		if a.Group != "" && !a.Never {
+			made++
+		}
+	}
+	return made
 }
 
 // Seconds is a duration that is a number in JSON.
@@ -77,7 +99,6 @@ func Describe(cfg *config.Config) Description {
 
 func describeRelay(c tier.Config) RelayDescription {
 	schedule, _ := c.Schedule() // a loaded configuration has no problems
-	attempts, end := schedule.Forecast(c.Endpoint.Timeout)
 	d := RelayDescription{
 		Name:            c.Name,
 		Topic:           c.Topic,
@@ -85,35 +106,45 @@ func describeRelay(c tier.Config) RelayDescription {
 		Start:           c.Start,
 		Ordering:        c.Ordering,
 		OrderingMeans:   c.OrderingSentence(),
-		Endpoint:        withoutQuery(c.Endpoint.URL),
+		Endpoint:        forward.WithoutQuery(c.Endpoint.URL),
 		Success:         append([]int{}, c.Endpoint.Success...),
 		Timeout:         Seconds(c.Endpoint.Timeout),
 		MaxInFlight:     c.Endpoint.MaxInFlight,
 		LimitedAttempts: c.Endpoint.LimitedAttempts,
-		DLT:             c.DLT.Topic,
-		End:             Seconds(end),
+		DLT:             DeadLetters{c.DLT.Topic},
 		Budget:          Seconds(schedule.Budget),
 		Lifetime:        Seconds(schedule.Lifetime),
 		ExpireAfter:     Seconds(schedule.ExpireAfter),
 	}
 	if c.Consume {
 		d.Group = c.Group
+	} else {
+		d.Attempts = append(d.Attempts, Attempt{Number: 1, Tier: metrics.TierMain, Topic: c.Topic})
 	}
-	retries := 0
+	attempts, end := schedule.Forecast(FirstStep(c), c.Endpoint.Timeout)
 	for _, f := range attempts {
 		d.Attempts = append(d.Attempts, describeAttempt(c, schedule, f))
-		if f.Step > 0 && !f.Never {
-			retries++
-		}
 	}
-	d.Cost = costOf(retries, c.Consume)
+	d.End = Seconds(end)
+	d.Cost = costOf(d.Made(), c.Consume)
 	return d
+}
+
+// FirstStep is where the records come in that a relay reads: 0 on the main topic, or
+// the first tier, where the application reads the main topic itself.
+func FirstStep(c tier.Config) int {
+	if c.Consume {
+		return 0
+	}
+	return 1
 }
 
 func describeAttempt(c tier.Config, s policy.Schedule, f policy.Foreseen) Attempt {
 	a := Attempt{
 		Number:    f.Step + 1,
+		Tier:      metrics.TierMain,
 		Topic:     c.Topic,
+		Group:     c.Group,
 		Shortest:  Seconds(f.Shortest),
 		Longest:   Seconds(f.Longest),
 		Earliest:  Seconds(f.Earliest),
@@ -123,22 +154,13 @@ func describeAttempt(c tier.Config, s policy.Schedule, f policy.Foreseen) Attemp
 		Lifetime:  f.Lifetime,
 		Never:     f.Never,
 	}
-	switch {
-	case f.Step > 0:
+	if f.Step > 0 {
+		a.Tier = strconv.Itoa(f.Step)
 		a.Topic = c.TierTopics()[f.Step-1]
 		a.Group = c.TierGroup(a.Topic)
 		a.Delay = Seconds(s.Steps[f.Step-1].Delay)
-	case c.Consume:
-		a.Group = c.Group
 	}
 	return a
-}
-
-// withoutQuery leaves out where tokens are put; an endpoint's URL has no user,
-// password or fragment.
-func withoutQuery(url string) string {
-	before, _, _ := strings.Cut(url, "?")
-	return before
 }
 
 // Cost is what retries cost when some records fail in every attempt: the failing
@@ -151,14 +173,16 @@ type Cost struct {
 	Writes   int `json:"writes"`   // to retry topics and the dead-letter topic
 }
 
-// costOf takes 1,000 records, of which 10 % fail. Where the application reads the
-// main topic, it makes the first requests and the first writes.
-func costOf(retries int, consume bool) Cost {
-	c := Cost{Records: 1000, Failing: 100, Retries: retries}
-	c.Requests, c.Writes = c.Failing*retries, c.Failing*retries
+// costOf takes 1,000 records, of which 10 % fail in each of the attempts that retryd
+// makes. Where the application reads the main topic, it makes the first requests and the
+// first writes.
+func costOf(made int, consume bool) Cost {
+	c := Cost{Records: 1000, Failing: 100, Retries: made}
 	if consume {
-		c.Requests += c.Records
-		c.Writes += c.Failing
+		c.Retries--
+		c.Requests = c.Records
 	}
+	c.Requests += c.Failing * c.Retries
+	c.Writes = c.Failing * made
 	return c
 }

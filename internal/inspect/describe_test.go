@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"encoding/json"
+	"strconv"
 	"testing"
 	"time"
 
@@ -27,7 +28,7 @@ func TestDescribeReference(t *testing.T) {
 	const name = "library.loan.overdue"
 	attempt := func(number int, tier string, delay, shortest, longest, earliest, latest Seconds) Attempt {
 		return Attempt{
-			Number: number, Topic: name + tier, Group: "retryd-" + name + "-retry-" + name + tier,
+			Number: number, Tier: strconv.Itoa(number - 1), Topic: name + tier, Group: "retryd-" + name + "-retry-" + name + tier,
 			Delay: delay, Shortest: shortest, Longest: longest, Earliest: earliest, Latest: latest,
 		}
 	}
@@ -39,17 +40,53 @@ func TestDescribeReference(t *testing.T) {
 			Endpoint: "http://127.0.0.1:8080/loans/overdue", Success: []int{},
 			Timeout: 10 * s, MaxInFlight: 16, LimitedAttempts: 3,
 			Attempts: []Attempt{
-				{Number: 1, Topic: name, Group: "retryd-" + name},
+				{Number: 1, Tier: "main", Topic: name, Group: "retryd-" + name},
 				attempt(2, ".retry.1", 5*s, 4*s, 6*s, 4*s, 6*s),
 				attempt(3, ".retry.2", 30*s, 24*s, 36*s, 28*s, 52*s),
 				attempt(4, ".retry.3", 5*m, 4*m, 6*m, 4*m+28*s, 7*m+2*s),
 			},
-			DLT: name + ".DLT", End: 7*m + 12*s, Budget: 7*m + 12*s, Lifetime: 72 * 60 * m,
+			DLT: DeadLetters{name + ".DLT"}, End: 7*m + 12*s, Budget: 7*m + 12*s, Lifetime: 72 * 60 * m,
 			Cost: Cost{Records: 1000, Failing: 100, Retries: 3, Requests: 1300, Writes: 400},
 		}},
 	}
 	if diff := cmp.Diff(want, Describe(cfg)); diff != "" {
 		t.Errorf("description (-want +got):\n%s", diff)
+	}
+}
+
+func TestDescribeWhereTheApplicationReadsTheMainTopic(t *testing.T) {
+	tests := []struct {
+		name  string
+		tiers string
+		want  []Attempt
+		end   time.Duration
+		made  int
+	}{
+		{"tiers", "[5s, 30s]", []Attempt{
+			{Number: 1, Tier: "main", Topic: "loans"},
+			{
+				Number: 2, Tier: "1", Topic: "loans.retry.1", Group: "retryd-loans-retry-loans.retry.1",
+				Delay: Seconds(5 * time.Second), Shortest: Seconds(5 * time.Second), Longest: Seconds(5 * time.Second),
+			},
+			{
+				Number: 3, Tier: "2", Topic: "loans.retry.2", Group: "retryd-loans-retry-loans.retry.2",
+				Delay: Seconds(30 * time.Second), Shortest: Seconds(24 * time.Second), Longest: Seconds(36 * time.Second),
+				Earliest: Seconds(24 * time.Second), Latest: Seconds(36 * time.Second),
+			},
+		}, 46 * time.Second, 2},
+		{"no tiers", "[]", []Attempt{{Number: 1, Tier: "main", Topic: "loans"}}, 0, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			cfg := loadText(t, "relays: [{topic: loans, consume: false, endpoint: {url: 'http://127.0.0.1/'}, tiers: "+tt.tiers+"}]")
+			got := Describe(cfg).Relays[0]
+			if diff := cmp.Diff(tt.want, got.Attempts); diff != "" {
+				t.Errorf("attempts (-want +got):\n%s", diff)
+			}
+			if got.Group != "" || time.Duration(got.End) != tt.end || got.Made() != tt.made {
+				t.Errorf("group %q, end %v, made %d", got.Group, time.Duration(got.End), got.Made())
+			}
+		})
 	}
 }
 

@@ -2,26 +2,53 @@ package inspect
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/retryd/retryd/internal/forward"
 	"github.com/retryd/retryd/internal/tier"
 )
 
-// lookAtEndpoint opens a connection as an attempt would, with the credentials at
-// hand that it would send, and sends nothing.
-func lookAtEndpoint(ctx context.Context, c tier.Config, version string) []Finding {
-	client, err := forward.New(c.Endpoint, c.Name, version)
-	if err != nil {
-		return []Finding{{Fail, c.Name, "endpoint", "endpoint." + err.Error() + "; check as the user that runs retryd"}}
+// lookAtEndpoints returns one finding for each relay. It opens a connection as an
+// attempt would, with the credentials at hand that it would send, and sends nothing.
+// Relays whose endpoints are paths of one server share the connection.
+func lookAtEndpoints(ctx context.Context, relays []tier.Config, version string) []Finding {
+	findings := make([]Finding, len(relays))
+	var clients []*forward.Client // one for each peer
+	index := map[forward.Peer]int{}
+	of := map[int]int{} // the client of a relay
+	for i, relay := range relays {
+		client, err := forward.New(relay.Endpoint, relay.Name, version)
+		if err != nil {
+			findings[i] = Finding{Fail, relay.Name, "endpoint", "endpoint." + err.Error() + "; check as the user that runs retryd"}
+			continue
+		}
+		at, known := index[client.Peer()]
+		if !known {
+			at = len(clients)
+			index[client.Peer()] = at
+			clients = append(clients, client)
+		}
+		of[i] = at
 	}
-	defer client.Close()
-	if err := client.Reach(ctx); err != nil {
-		return []Finding{{Fail, c.Name, "endpoint", err.Error()}}
+	reached := dialAll(ctx, len(clients), func(ctx context.Context, i int) error { return clients[i].Reach(ctx) })
+	for i, at := range of {
+		findings[i] = endpointFinding(relays[i], reached[at])
 	}
-	text := withoutQuery(c.Endpoint.URL) + " takes connections"
-	if strings.HasPrefix(c.Endpoint.URL, "https:") {
+	return findings
+}
+
+func endpointFinding(relay tier.Config, reached error) Finding {
+	shown := forward.WithoutQuery(relay.Endpoint.URL)
+	switch {
+	case errors.Is(reached, errNoTurn):
+		return Finding{Warn, relay.Name, "endpoint", shown + " was " + reached.Error()}
+	case reached != nil:
+		return Finding{Fail, relay.Name, "endpoint", reached.Error()}
+	}
+	text := shown + " takes connections"
+	if strings.HasPrefix(shown, "https:") {
 		text += ", its certificate is valid"
 	}
-	return []Finding{{OK, c.Name, "endpoint", text + "; nothing was posted"}}
+	return Finding{OK, relay.Name, "endpoint", text + "; nothing was posted"}
 }

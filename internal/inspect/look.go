@@ -7,6 +7,7 @@ import (
 
 	"github.com/retryd/retryd/internal/config"
 	"github.com/retryd/retryd/internal/kafka"
+	"github.com/retryd/retryd/internal/status"
 	"github.com/retryd/retryd/internal/tier"
 )
 
@@ -25,8 +26,8 @@ func (l *look) add(level Level, what, format string, args ...any) {
 	l.findings = append(l.findings, Finding{level, l.relay.Name, what, fmt.Sprintf(format, args...)})
 }
 
-// all takes the steps one after the other; none begins after the end of ctx. What a
-// step cannot find out is a finding, and the last one if Kafka does not answer.
+// all takes the steps one after the other, until the end of ctx. What a step cannot
+// find out is a finding, and the last one if Kafka does not answer.
 func (l *look) all(ctx context.Context) []Finding {
 	for _, step := range []struct {
 		what string
@@ -38,15 +39,20 @@ func (l *look) all(ctx context.Context) []Finding {
 		{"groups", l.groups},
 		{"start", l.start},
 	} {
-		if ctx.Err() != nil {
+		before := len(l.findings)
+		var err error
+		if ctx.Err() == nil {
+			err = step.do()
+		}
+		if ctx.Err() != nil { // what the step found may be wrong: its questions had no answer
+			l.findings = l.findings[:before]
 			l.add(Fail, step.what, "not looked at: Kafka did not answer in time")
 			break
 		}
-		err := step.do()
 		if err == nil {
 			continue
 		}
-		l.add(Fail, step.what, "%s", explain(err))
+		l.add(Fail, step.what, "%s", Explain(err))
 		if kafka.Unreachable(err) || len(l.topics.Topics) == 0 {
 			break // nothing else can be found out
 		}
@@ -110,7 +116,7 @@ func (l *look) planned(standing, missing, growing []string) {
 		grow = "too few partitions, and topics.create is false; add partitions to have %d, or run retryd topics --create: %s"
 	}
 	if len(missing) > 0 {
-		l.add(level, "topics", create, plural(int64(wanted), "partition"), strings.Join(missing, ", "))
+		l.add(level, "topics", create, status.Count(wanted, "partition"), strings.Join(missing, ", "))
 	}
 	if len(growing) > 0 {
 		l.add(level, "topics", grow, wanted, strings.Join(growing, ", "))
@@ -125,7 +131,7 @@ func (l *look) retired(t Topic) {
 	case t.Deletable:
 		l.add(OK, "topics", "%s belongs to no configured tier and is empty: delete it once no instance runs an earlier configuration", t.Name)
 	case t.Left != nil:
-		l.add(OK, "topics", "%s belongs to no configured tier and is still consumed, %s to go: delete it when it is empty", t.Name, plural(*t.Left, "record"))
+		l.add(OK, "topics", "%s belongs to no configured tier and is still consumed, %s to go: delete it when it is empty", t.Name, status.Count(*t.Left, "record"))
 	}
 }
 
@@ -158,11 +164,4 @@ func (l *look) groups() error {
 		l.add(OK, "groups", "no members: the relay is not running")
 	}
 	return nil
-}
-
-func plural(n int64, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -3,14 +3,16 @@ package inspect
 import (
 	"errors"
 	"slices"
+	"strconv"
 
 	"github.com/retryd/retryd/internal/kafka"
+	"github.com/retryd/retryd/internal/metrics"
 	"github.com/retryd/retryd/internal/tier"
 )
 
 // Topics is what there is of one relay's topics, held against what it needs.
 type Topics struct {
-	Relay    string   `json:"relay"`
+	Relay    string   `json:"name"`
 	Topics   []Topic  `json:"topics"`   // main, the tiers, the dead letters, then retired tiers
 	Changes  []Change `json:"changes"`  // what was done
 	Problems []string `json:"problems"` // of no single topic
@@ -21,13 +23,13 @@ type Topics struct {
 type Topic struct {
 	Name       string   `json:"topic"`
 	Role       Role     `json:"role"`
-	Tier       int      `json:"tier,omitempty"`      // 1-based; of a tier that is not retired
-	State      State    `json:"state"`               // of a retired tier always ok
-	Partitions int32    `json:"partitions"`          // that there are; 0 if it is missing or hidden
-	Wanted     int32    `json:"wanted_partitions"`   // as many as main has; 0 if that is not known
-	Keeps      Seconds  `json:"keeps_seconds"`       // for which records must be kept at least; 0: for ever, or on main as you like
-	Left       *int64   `json:"left,omitempty"`      // of a retired tier: records that the group has not completed
-	Deletable  bool     `json:"deletable,omitempty"` // a retired tier that holds nothing any more
+	Tier       string   `json:"tier"`                   // main, or the tier's number; empty for the dead letters
+	State      State    `json:"state"`                  // of a retired tier always ok
+	Partitions int32    `json:"partition_count"`        // that there are; 0 if it is missing or hidden
+	Wanted     int32    `json:"wanted_partition_count"` // as many as main has; 0 if that is not known, and of a retired tier
+	Keeps      *Seconds `json:"keeps_seconds"`          // for which records must be kept at least; nil: dead letters for ever, else as you like
+	Left       *int64   `json:"records_left"`           // of a retired tier: those that the group has not completed; nil if that is not known
+	Deletable  bool     `json:"deletable"`              // a retired tier that holds nothing any more
 	Problems   []string `json:"problems"`
 	Warnings   []string `json:"warnings"`
 }
@@ -39,8 +41,8 @@ type Role string
 const (
 	RoleMain    Role = "main"
 	RoleTier    Role = "tier"
-	RoleDLT     Role = "dead letters"
-	RoleRetired Role = "retired tier"
+	RoleDLT     Role = "dead_letter"
+	RoleRetired Role = "retired"
 )
 
 // State says what a topic lacks; the first that applies.
@@ -58,8 +60,8 @@ const (
 // Change is a topic that was created, where From is 0, or that got partitions.
 type Change struct {
 	Topic string `json:"topic"`
-	From  int32  `json:"from_partitions"`
-	To    int32  `json:"to_partitions"`
+	From  int32  `json:"from_partition_count"`
+	To    int32  `json:"to_partition_count"`
 }
 
 // Stands reports whether nothing is missing and nothing breaks a promise.
@@ -78,12 +80,13 @@ func SurveyTopics(cluster *kafka.Cluster, relay tier.Config) (Topics, error) {
 	t := Topics{Relay: relay.Name, Changes: []Change{}, Problems: []string{}, Warnings: []string{}}
 	main := survey.Main.Topic.Partitions
 	t.Topics = append(t.Topics, describeTopic(RoleMain, survey.Main, main))
+	t.Topics[0].Tier = metrics.TierMain
 	for i, state := range survey.Topics {
 		described := describeTopic(RoleDLT, state, main)
 		if i < len(relay.TierTopics()) {
-			described.Role, described.Tier = RoleTier, i+1
+			keeps := Seconds(specs[i].Retention)
+			described.Role, described.Tier, described.Keeps = RoleTier, strconv.Itoa(i+1), &keeps
 		}
-		described.Keeps = Seconds(specs[i].Retention)
 		t.Topics = append(t.Topics, described)
 	}
 	err = t.addRetired(cluster, relay)

@@ -2,6 +2,8 @@ package inspect
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/retryd/retryd/internal/kafka"
 	"github.com/retryd/retryd/internal/tier"
@@ -23,7 +25,7 @@ func (t *Topics) addRetired(cluster *kafka.Cluster, relay tier.Config) error {
 			continue
 		}
 		retired := Topic{
-			Name: name, Role: RoleRetired, State: StateOK, Partitions: topic.Partitions,
+			Name: name, Role: RoleRetired, Tier: retiredTier(relay, name), State: StateOK, Partitions: topic.Partitions,
 			Problems: []string{}, Warnings: []string{},
 		}
 		left, err := unread(cluster, relay.TierGroup(name), topic)
@@ -38,6 +40,16 @@ func (t *Topics) addRetired(cluster *kafka.Cluster, relay tier.Config) error {
 		t.Topics = append(t.Topics, retired)
 	}
 	return nil
+}
+
+// retiredTier labels a retired tier as the daemon does: by the number in its name, or
+// apart from the configured tier that has this number.
+func retiredTier(relay tier.Config, topic string) string {
+	label := strings.TrimPrefix(topic, relay.Prefix+".retry.")
+	if number, err := strconv.Atoi(label); err == nil && number <= len(relay.TierTopics()) {
+		return "retired-" + label
+	}
+	return label
 }
 
 // unread counts the records of a topic that a group has not committed: it has not

@@ -38,7 +38,7 @@ func TestTheRightsThatArePrintedCreateTopics(t *testing.T) {
 	if diff := cmp.Diff(want, topics.Changes); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
-	if retired := topics.Topics[len(topics.Topics)-1]; retired.Name != "loans.retry.9" || !retired.Deletable {
+	if retired := topics.Topics[len(topics.Topics)-1]; retired.Name != "loans.retry.9" || retired.Tier != "9" || !retired.Deletable {
 		t.Errorf("the retired tier: %+v", retired)
 	}
 	if !topics.Stands() || len(topics.Warnings) > 0 {
@@ -127,5 +127,19 @@ func TestRefusalsAreSaidOnce(t *testing.T) {
 	}
 	if topics.Stands() {
 		t.Error("topics stand that Kafka refused to make")
+	}
+}
+
+func TestRetiredTiersAreLabelledAsTheDaemonDoes(t *testing.T) {
+	cfg := loadText(t, `
+relays:
+  - topic: loans
+    endpoint: {url: "http://127.0.0.1/"}
+    tiers: [{delay: 5s, topic: loans.soon}, 30s]
+`)
+	for topic, want := range map[string]string{"loans.retry.1": "retired-1", "loans.retry.3": "3"} {
+		if got := retiredTier(cfg.Relays[0], topic); got != want {
+			t.Errorf("%s: got %s, want %s", topic, got, want)
+		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 type Foreseen struct {
 	Step              int           // attempts made before: 0 on main, i in tier i
 	Shortest, Longest time.Duration // wait before it, as the jitter places it
-	Earliest, Latest  time.Duration // begin of the attempt; 0 for the first, and for one that is never made
+	Earliest, Latest  time.Duration // begin of the attempt; 0 for the first forecast, and for one that is never made
 
 	Shortened bool // the budget may shorten the wait, to half the delay at least
 	Budget    bool // the budget may end the walk before it
@@ -21,20 +21,31 @@ type Foreseen struct {
 	Never     bool // no walk comes this far; the marks are those of the first such attempt
 }
 
-// Forecast returns every attempt of the schedule, the one on main first, and when
-// the record is dead-lettered at the latest. timeout is the longest that an attempt
-// takes; the shortest takes no time.
-func (s Schedule) Forecast(timeout time.Duration) (attempts []Foreseen, end time.Duration) {
-	attempts = append(attempts, Foreseen{})
+// Forecast returns every attempt from a step on, and when the record is dead-lettered
+// at the latest. from is 0 for records of the main topic, which is attempted as they
+// come. For records that somebody else writes into a tier it is that tier, and the
+// first attempt has waited for exactly the tier's delay: nothing placed a jitter.
+// Without that tier there is no attempt. timeout is the longest that an attempt takes;
+// the shortest takes no time.
+func (s Schedule) Forecast(from int, timeout time.Duration) (attempts []Foreseen, end time.Duration) {
+	if from > len(s.Steps) {
+		return nil, 0
+	}
+	begin := Foreseen{Step: from}
+	if from > 0 {
+		begin.Shortest, begin.Longest = s.Steps[from-1].Delay, s.Steps[from-1].Delay
+	}
+	attempts = append(attempts, begin)
+	never := false
 	var first, last time.Duration // when the attempt before fails, at the earliest and at the latest
-	for i := range s.Steps {
-		f := s.foresee(i+1, first, last)
-		if attempts[i].Never {
-			f = Foreseen{Step: f.Step, Shortest: f.Shortest, Longest: f.Longest, Never: true}
-		}
-		if f.Never {
-			f.Earliest, f.Latest = 0, 0
-		} else {
+	for step := from + 1; step <= len(s.Steps); step++ {
+		f := s.foresee(step, first, last)
+		switch {
+		case never:
+			f = Foreseen{Step: step, Shortest: f.Shortest, Longest: f.Longest, Never: true}
+		case f.Never:
+			f.Earliest, f.Latest, never = 0, 0, true
+		default:
 			first, last = f.Earliest, plus(f.Latest, timeout)
 			end = max(end, last)
 		}

@@ -16,6 +16,7 @@ func TestForecast(t *testing.T) {
 	tests := []struct {
 		name    string
 		change  func(*Schedule)
+		from    int
 		timeout time.Duration
 		want    []Foreseen
 		end     time.Duration
@@ -113,6 +114,24 @@ func TestForecast(t *testing.T) {
 			end: 200 * s,
 		},
 		{
+			name: "records that come in the first tier", from: 1, timeout: 10 * s,
+			change: func(c *Schedule) { c.Steps, c.Budget = []Step{{5 * s, 0.2}, {30 * s, 0.1}, {60 * s, 0}}, 60*s },
+			want: []Foreseen{
+				{Step: 1, Shortest: 5 * s, Longest: 5 * s},
+				{Step: 2, Shortest: 27 * s, Longest: 33 * s, Earliest: 27 * s, Latest: 33 * s},
+				{Step: 3, Shortest: 60 * s, Longest: 60 * s, Earliest: 60 * s, Latest: 60 * s, Shortened: true, Budget: true},
+			},
+			end: 70 * s,
+		},
+		{
+			name: "records that come in the last tier", from: 3, timeout: 10 * s,
+			want: []Foreseen{{Step: 3, Shortest: 40 * s, Longest: 40 * s}},
+		},
+		{
+			name: "records that come in a tier that is not there", from: 1, timeout: 10 * s,
+			change: func(c *Schedule) { c.Steps = nil },
+		},
+		{
 			name: "durations that no clock holds", timeout: math.MaxInt64,
 			change: func(c *Schedule) { c.Steps, c.Budget = []Step{{maxDelay, 0}, {0, 0}}, math.MaxInt64 },
 			want: []Foreseen{
@@ -129,7 +148,7 @@ func TestForecast(t *testing.T) {
 			if tt.change != nil {
 				tt.change(&c)
 			}
-			got, end := c.Forecast(tt.timeout)
+			got, end := c.Forecast(tt.from, tt.timeout)
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("forecast (-want +got):\n%s", diff)
 			}
@@ -165,11 +184,11 @@ type attempted struct {
 	Decision
 }
 
-// failAll walks a record through a schedule; every attempt fails after up to
-// timeout, and none begins late. The last decision is the dead letter's.
-func failAll(t *rapid.T, s Schedule, timeout time.Duration) []attempted {
+// failAll walks a record through a schedule from a step on; every attempt fails after
+// up to timeout, and none begins late. The last decision is the dead letter's.
+func failAll(t *rapid.T, s Schedule, from int, timeout time.Duration) []attempted {
 	var walk []attempted
-	var state record.State
+	state := record.State{Attempt: from}
 	o := Outcome{Class: ClassTransient}
 	uniform := rapid.OneOf(rapid.Just(0.0), rapid.Just(math.Nextafter(1, 0)), rapid.Float64Range(0, math.Nextafter(1, 0)))
 	taken := rapid.OneOf(rapid.Just(int64(0)), rapid.Just(int64(timeout)), rapid.Int64Range(0, int64(timeout)))
@@ -188,13 +207,14 @@ func failAll(t *rapid.T, s Schedule, timeout time.Duration) []attempted {
 func TestEveryWalkLiesInItsForecast(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawShortSchedule(t)
+		from := rapid.IntRange(0, min(1, len(s.Steps))).Draw(t, "from")
 		timeout := drawDuration(t, 0, time.Minute, "timeout")
-		foreseen, end := s.Forecast(timeout)
+		foreseen, end := s.Forecast(from, timeout)
 		last := time.Duration(0)
-		for i, a := range failAll(t, s, timeout) {
+		for i, a := range failAll(t, s, from, timeout) {
 			f := foreseen[i]
 			if a.began < f.Earliest-rounding || a.began > f.Latest+rounding {
-				t.Fatalf("attempt %d began after %v: %+v", i+1, a.began, f)
+				t.Fatalf("attempt %d began after %v: %+v", from+i+1, a.began, f)
 			}
 			last = max(last, a.began)
 		}
@@ -209,28 +229,29 @@ func TestEveryWalkLiesInItsForecast(t *testing.T) {
 func TestMarksOfAForecastAreTheOnlyOnes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawShortSchedule(t)
+		from := rapid.IntRange(0, min(1, len(s.Steps))).Draw(t, "from")
 		timeout := drawDuration(t, 0, time.Minute, "timeout")
-		marked := func(step int, mark func(Foreseen) bool) bool {
+		marked := func(i int, mark func(Foreseen) bool) bool {
 			for _, slack := range []time.Duration{-2 * rounding, -rounding, 0, rounding} {
 				other := s
 				other.Budget += slack
 				other.Lifetime += slack
-				if foreseen, _ := other.Forecast(timeout); mark(foreseen[step]) {
+				if foreseen, _ := other.Forecast(from, timeout); mark(foreseen[i]) {
 					return true
 				}
 			}
 			return false
 		}
-		for i, a := range failAll(t, s, timeout) {
+		for i, a := range failAll(t, s, from, timeout) {
 			if !marked(i, func(f Foreseen) bool { return !f.Never }) {
-				t.Fatalf("attempt %d is made", i+1)
+				t.Fatalf("attempt %d is made", from+i+1)
 			}
 			switch {
 			case a.Reason == ReasonBudget && !marked(i+1, func(f Foreseen) bool { return f.Budget || f.Never }),
 				a.Reason == ReasonLifetime && !marked(i+1, func(f Foreseen) bool { return f.Lifetime || f.Never }):
-				t.Fatalf("attempt %d is forbidden: %s", i+2, a.Reason)
-			case a.Action == ActionForward && a.Delay < s.Steps[i].wait(0) && !marked(i+1, func(f Foreseen) bool { return f.Shortened || f.Never }):
-				t.Fatalf("the wait of attempt %d is shortened to %v", i+2, a.Delay)
+				t.Fatalf("attempt %d is forbidden: %s", from+i+2, a.Reason)
+			case a.Action == ActionForward && a.Delay < s.Steps[from+i].wait(0) && !marked(i+1, func(f Foreseen) bool { return f.Shortened || f.Never }):
+				t.Fatalf("the wait of attempt %d is shortened to %v", from+i+2, a.Delay)
 			}
 		}
 	})

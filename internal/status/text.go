@@ -8,9 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// maxSummary bounds a summary, in bytes: systemd ignores a notification of 4 KiB
-// or more (NOTIFY_BUFFER_MAX in its src/core/manager.c).
-const maxSummary = 1024
+// maxHeadline bounds a status line, in bytes. It leaves room beside it: systemd
+// ignores a notification of more than 4096 bytes as a whole (NOTIFY_BUFFER_MAX, which
+// is PIPE_BUF, in manager_dispatch_notify_fd of its src/core/manager.c).
+const maxHeadline = 1024
 
 // Lines returns one printable line per problem: first those of the whole process,
 // then those of the relays, in their order, as "relay NAME: text".
@@ -36,9 +37,23 @@ func (p Process) Summary() string {
 		parts = append(parts, problems[0].line)
 	}
 	if more := len(problems) - 1; more > 0 {
-		parts = append(parts, plural(more, "more problem"))
+		parts = append(parts, Count(more, "more problem"))
 	}
-	return cut(strings.Join(parts, "; "), maxSummary)
+	return Headline(strings.Join(parts, "; "))
+}
+
+// Headline returns text as one printable line of at most 1 KiB: so much may be told
+// to a supervisor.
+func Headline(text string) string {
+	text = OneLine(text)
+	if len(text) <= maxHeadline {
+		return text
+	}
+	end := maxHeadline - len("...")
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + "..."
 }
 
 // OneLine returns text with a space for everything that does not print: line ends,
@@ -90,26 +105,15 @@ func (p Process) count() string {
 		}
 	}
 	if ready == len(p.Relays) && p.Ready {
-		return "ready: " + plural(ready, "relay")
+		return "ready: " + Count(ready, "relay")
 	}
-	return fmt.Sprintf("%d of %s ready", ready, plural(len(p.Relays), "relay"))
+	return fmt.Sprintf("%d of %s ready", ready, Count(len(p.Relays), "relay"))
 }
 
-func plural(n int, noun string) string {
+// Count writes a number with its noun.
+func Count[N ~int | ~int32 | ~int64](n N, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-// cut shortens text to at most size bytes, between two runes.
-func cut(text string, size int) string {
-	if len(text) <= size {
-		return text
-	}
-	end := size - len("...")
-	for !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + "..."
 }

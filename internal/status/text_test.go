@@ -64,12 +64,22 @@ func TestSummary(t *testing.T) {
 func TestSummaryIsShortAndPrints(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := strings.Repeat(rapid.String().Draw(t, "text"), rapid.IntRange(1, 400).Draw(t, "times"))
-		got := assemble([]Problem{{Text: text, Blocking: rapid.Bool().Draw(t, "blocking")}}, up).Summary()
-		if len(got) > maxSummary || !utf8.ValidString(got) {
-			t.Fatalf("%d bytes: %q", len(got), got)
-		}
-		if strings.ContainsFunc(got, func(r rune) bool { return !unicode.IsPrint(r) }) {
-			t.Fatalf("does not print: %q", got)
+		summary := assemble([]Problem{{Text: text, Blocking: rapid.Bool().Draw(t, "blocking")}}, up).Summary()
+		for _, got := range []string{summary, Headline(text)} {
+			if len(got) > maxHeadline || !utf8.ValidString(got) {
+				t.Fatalf("%d bytes: %q", len(got), got)
+			}
+			if strings.ContainsFunc(got, func(r rune) bool { return !unicode.IsPrint(r) }) {
+				t.Fatalf("does not print: %q", got)
+			}
 		}
 	})
+}
+
+func TestCountKnowsOneFromMany(t *testing.T) {
+	for n, want := range map[int32]string{0: "0 records", 1: "1 record", 2: "2 records"} {
+		if got := Count(n, "record"); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
 }
