@@ -3,6 +3,7 @@ package scenarios
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -316,32 +317,50 @@ func (c *chain) only(t *testing.T, topic string) *sarama.ConsumerMessage {
 // `tier="1"`.
 func (c *chain) series(name string, labels ...string) string {
 	labels = append(labels, fmt.Sprintf("relay=%q", c.topic))
-	slices.Sort(labels) // as the text format has them
 	return name + "{" + strings.Join(labels, ",") + "}"
 }
 
-// metric returns the value of a series, 0 if there is none.
+// metric returns the sum of all series with a name and labels, which may have further
+// labels; it is no number (NaN) if there is none, which equals nothing.
 func metric(t *testing.T, d *harness.Daemon, series string) float64 {
 	t.Helper()
 	status, body, err := d.Get("/metrics")
 	if err != nil || status != http.StatusOK {
 		t.Fatalf("GET /metrics: status %d, %v", status, err)
 	}
+	name, labels := splitSeries(series)
+	sum, found := 0.0, false
 	for line := range strings.Lines(body) {
-		text, ok := strings.CutPrefix(line, series+" ")
-		if !ok {
+		at := strings.LastIndexByte(line, ' ')
+		if at < 0 || line[0] == '#' {
 			continue
 		}
-		value, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+		other, have := splitSeries(line[:at])
+		if other != name || slices.ContainsFunc(labels, func(l string) bool { return !slices.Contains(have, l) }) {
+			continue
+		}
+		value, err := strconv.ParseFloat(strings.TrimSpace(line[at:]), 64)
 		if err != nil {
 			t.Fatalf("series %s: %v", series, err)
 		}
-		return value
+		sum, found = sum+value, true
 	}
-	return 0
+	if !found {
+		return math.NaN()
+	}
+	return sum
 }
 
-// awaitMetric waits until a series has a value. One that does not exist has 0.
+// splitSeries takes name{a="b",c="d"} apart. No value has a comma in it here.
+func splitSeries(series string) (name string, labels []string) {
+	name, rest, labelled := strings.Cut(series, "{")
+	if !labelled {
+		return name, nil
+	}
+	return name, strings.Split(strings.TrimSuffix(rest, "}"), ",")
+}
+
+// awaitMetric waits until a metric has a value.
 func awaitMetric(t *testing.T, d *harness.Daemon, series string, want float64) {
 	t.Helper()
 	harness.WaitFor(t, bound, fmt.Sprintf("%s to be %v", series, want), func() bool {
