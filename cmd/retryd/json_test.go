@@ -34,7 +34,7 @@ func fieldsOf(path string, t reflect.Type) []documentedField {
 	var fields []documentedField
 	for _, f := range reflect.VisibleFields(t) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if name == "" {
+		if name == "" || name == "-" {
 			continue // an embedded struct, whose fields are visible, or a field that is not printed
 		}
 		here := strings.TrimPrefix(path+"."+name, ".")

@@ -123,6 +123,10 @@ func TestCommandLine(t *testing.T) {
 			Code:   1,
 			Stderr: "retryd: invalid argument \"\" for \"-c, --config\" flag: it must not be empty\nSee \"retryd healthcheck --help\".\n",
 		}},
+		{"an address and a file that has one", []string{"status", "-a", "127.0.0.1:9464", "-c", "retryd.yaml"}, output{
+			Code:   1,
+			Stderr: "retryd: give either --address or --config\nSee \"retryd status --help\".\n",
+		}},
 		{"no such file", []string{"run", "--config", "nowhere.yaml"}, output{
 			Code:   78,
 			Stderr: "nowhere.yaml: cannot be read: no such file or directory\n",

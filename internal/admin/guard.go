@@ -26,24 +26,47 @@ func guarded(allowed hosts, next http.Handler) http.Handler {
 	})
 }
 
-// thisHostOnly refuses requests from elsewhere, since there is no login.
+// thisHostOnly refuses requests from elsewhere, since there is no login. A proxy on
+// this host connects over loopback for clients from anywhere.
 func thisHostOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		local, remote := ends(r)
-		if onLoopback(local, remote) {
+		switch header := proxied(r.Header); {
+		case header != "":
+			answer(w, http.StatusForbidden,
+				"a proxy passed this request on, as its header "+header+" says, and this page is for this host alone, since it has no login.",
+				"On the host of retryd ask without the proxy; from elsewhere do so through a tunnel by ssh -L.")
+		case !onLoopback(local, remote):
+			refuseElsewhere(w, local)
+		default:
 			next.ServeHTTP(w, r)
-			return
 		}
-		_, port, err := net.SplitHostPort(local)
-		if err != nil {
-			port = "9464"
-		}
-		answer(w, http.StatusForbidden,
-			"only connections over loopback may read this page, since it has no login.",
-			"On the host of retryd ask 127.0.0.1:"+port+"; from elsewhere do so through a tunnel:",
-			"ssh -L "+port+":127.0.0.1:"+port+" HOST",
-			"admin.listen must include loopback, as 127.0.0.1 and 0.0.0.0 do.")
 	})
+}
+
+// refuseElsewhere says how to ask from this host. local is the address that was asked,
+// host:port.
+func refuseElsewhere(w http.ResponseWriter, local string) {
+	_, port, err := net.SplitHostPort(local)
+	if err != nil {
+		port = "9464"
+	}
+	answer(w, http.StatusForbidden,
+		"only connections over loopback may read this page, since it has no login.",
+		"On the host of retryd ask 127.0.0.1:"+port+"; from elsewhere do so through a tunnel:",
+		"ssh -L "+port+":127.0.0.1:"+port+" HOST",
+		"admin.listen must include loopback, as 127.0.0.1 and 0.0.0.0 do.")
+}
+
+// proxied returns the header by which a proxy says that it passes a request on, or "":
+// Forwarded (RFC 7239), Via (RFC 9110, section 7.6.3), or the usual one from before them.
+func proxied(h http.Header) string {
+	for _, header := range []string{"Forwarded", "X-Forwarded-For", "Via"} {
+		if len(h.Values(header)) > 0 {
+			return header
+		}
+	}
+	return ""
 }
 
 // ends returns the addresses of a request's connection, host:port.

@@ -166,6 +166,28 @@ func TestOffLoopbackOnlyHealthAndMetricsAreServed(t *testing.T) {
 	}
 }
 
+func TestProxyOnThisHostIsNotThisHost(t *testing.T) {
+	s := started(t, fine())
+	for header, value := range map[string]string{"Forwarded": "for=192.0.2.7", "X-Forwarded-For": "192.0.2.7", "Via": "1.1 proxy"} {
+		for path, want := range map[string]reply{
+			"/healthz": {status: 200, body: "ok\n"},
+			"/metrics": {status: 200},
+			"/api/v1/relays": {status: 403, body: "a proxy passed this request on, as its header " + header +
+				" says, and this page is for this host alone, since it has no login.\n" +
+				"On the host of retryd ask without the proxy; from elsewhere do so through a tunnel by ssh -L.\n"},
+		} {
+			req, err := http.NewRequest(http.MethodGet, "http://"+s.Addr()+path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header.Set(header, value)
+			if got := do(t, req); got.status != want.status || got.body != want.body {
+				t.Errorf("%s with %s: got %d %q, want %d %q", path, header, got.status, got.body, want.status, want.body)
+			}
+		}
+	}
+}
+
 func TestOldClientWithoutAHostIsServed(t *testing.T) {
 	s := started(t, fine())
 	c, err := net.Dial("tcp", s.Addr())

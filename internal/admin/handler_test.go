@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -228,6 +229,48 @@ func TestBrokenCollectorIsLoggedAndHidesNothingElse(t *testing.T) {
 	}
 	if logs.FilterMessage("admin listener").Len() != 1 {
 		t.Errorf("logged %v", logs.All())
+	}
+}
+
+// slow is a collector that waits for the test.
+type slow struct{ entered, release chan struct{} }
+
+func (slow) Describe(chan<- *prometheus.Desc) {}
+func (s slow) Collect(chan<- prometheus.Metric) {
+	s.entered <- struct{}{}
+	<-s.release
+}
+
+func TestMoreScrapesThanThereIsRoomForAreRefused(t *testing.T) {
+	blocked := slow{make(chan struct{}, maxScrapes+1), make(chan struct{})}
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(blocked)
+	s := New(Config{Listen: "127.0.0.1:0"}, reg, fine(), zap.NewNop())
+	if err := s.Listen(); err != nil {
+		t.Fatal(err)
+	}
+	defer serve(t, s)()
+	var scrapes sync.WaitGroup
+	release := sync.OnceFunc(func() { close(blocked.release); scrapes.Wait() })
+	defer release()
+	codes := make(chan int, maxScrapes)
+	for range maxScrapes {
+		scrapes.Go(func() { codes <- request(t, s, "GET", "/metrics").status })
+	}
+	for range maxScrapes {
+		<-blocked.entered
+	}
+	if got := request(t, s, "GET", "/metrics"); got.status != 503 || got.body != "Limit of concurrent requests reached (4), try again later.\n" {
+		t.Errorf("scrape %d: got %d %q, want 503", maxScrapes+1, got.status, got.body)
+	}
+	if got := request(t, s, "GET", "/healthz").status; got != 200 {
+		t.Errorf("/healthz beside them: %d, want 200", got)
+	}
+	release()
+	for range maxScrapes {
+		if code := <-codes; code != 200 {
+			t.Errorf("a scrape that was let in: %d, want 200", code)
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -108,7 +109,7 @@ func (d *daemon) build() error {
 	d.monitor = monitor{
 		measure:   func(now time.Time) error { return tier.Measure(d.cluster, d.relays, now) },
 		reachable: series.KafkaReachable,
-		trouble:   &d.trouble, limiter: d.deps.Limiter, log: log,
+		trouble:   &d.trouble, log: log,
 	}
 	d.server = admin.New(cfg.Admin, registry, admin.Source{Status: d.status, Stalled: d.stalled}, log)
 	return d.server.Listen()
@@ -151,19 +152,30 @@ func (d *daemon) makeRelays() error {
 // status is what the process says of itself, everywhere.
 func (d *daemon) status() status.Process {
 	now := time.Now()
+	away := d.trouble.has(causeKafka)
 	relays := make([]status.Relay, len(d.relays))
 	for i, r := range d.relays {
 		relays[i] = r.Status()
-		if !d.connected.Load() {
+		switch {
+		case !d.connected.Load():
 			relays[i].Problems = nil // nobody has looked yet, for the reason that the process has
+		case away:
+			relays[i].Problems = ownProblems(relays[i].Problems)
 		}
 	}
 	return status.Assemble(d.options.Version, d.since, now, d.trouble.list(), relays)
 }
 
+// ownProblems leaves out what the process says of Kafka itself, so that it is not said
+// again of each relay.
+func ownProblems(of []status.Problem) []status.Problem {
+	return slices.DeleteFunc(of, func(p status.Problem) bool { return p.Away })
+}
+
 // stalled says what stands still, or "".
-func (d *daemon) stalled() string {
-	now := time.Now()
+func (d *daemon) stalled() string { return d.stalledAt(time.Now()) }
+
+func (d *daemon) stalledAt(now time.Time) string {
 	var all []string
 	if what := d.monitor.stalled(now); what != "" {
 		all = append(all, what)

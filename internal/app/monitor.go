@@ -16,12 +16,12 @@ import (
 const (
 	// measureInterval is how often lag, ages and dead letters are measured.
 	measureInterval = 5 * time.Second
-	// looksUntilTrouble leaves out the moment in which a leader moves or a broker
-	// closes a connection.
-	looksUntilTrouble = 2
+	// silenceUntilTrouble leaves out the moment in which a leader moves or a broker
+	// closes a connection: two looks without an answer, or one that waits for it.
+	silenceUntilTrouble = measureInterval
 	// lookBound is longer than a look takes when every request of it runs into its
-	// timeout (kafka.CommitTimeout, and as long again to connect, to each of a dozen
-	// brokers one after the other).
+	// timeout: three questions, each of which asks all brokers at once, twice, and then
+	// two of them for the cluster's metadata, which is 5 s (kafka.CommitTimeout) each.
 	lookBound = 2 * time.Minute
 )
 
@@ -30,11 +30,12 @@ type monitor struct {
 	measure   func(now time.Time) error // of all relays at once
 	reachable func(bool)                // the metric
 	trouble   *trouble
-	limiter   *logging.Limiter
 	log       *zap.Logger
 
-	silent int       // looks in a row without an answer; used by run alone, like since
-	since  time.Time // the first of them
+	// Used by run alone.
+	silent     time.Time // since when nobody answers; zero: somebody does
+	unmeasured time.Time // since when somebody answers, and something cannot be measured; zero: not so
+	told       bool      // that was logged
 
 	mu     sync.Mutex
 	looked time.Time // end of the last look; zero: it does not run
@@ -51,9 +52,10 @@ func (m *monitor) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			err := m.measure(time.Now())
+			began := time.Now()
+			err := m.measure(began)
 			if ctx.Err() == nil { // else the cluster is being closed, which is no trouble
-				m.judge(err, time.Now())
+				m.judge(err, began, time.Now())
 			}
 			m.note(time.Now())
 		}
@@ -78,40 +80,58 @@ func (m *monitor) stalled(now time.Time) string {
 }
 
 // judge tells a cluster that does not answer from one that answers no.
-func (m *monitor) judge(err error, now time.Time) {
+func (m *monitor) judge(err error, began, now time.Time) {
 	switch {
 	case err == nil:
 		m.answers(now)
+		m.measures(now)
 	case kafka.Unreachable(err):
-		m.isSilent(err, now)
+		m.isSilent(err, began, now)
 	default:
 		m.answers(now)
-		if n, ok := m.limiter.Allow("cannot measure the lag", "", now); ok {
-			m.log.Warn("cannot measure the lag", zap.String(logging.FieldError, kafka.Explain(err)), logging.Suppressed(n))
-		}
+		m.cannotMeasure(err, now)
 	}
 }
 
-func (m *monitor) isSilent(err error, now time.Time) {
-	if m.silent == 0 {
-		m.since = now
+func (m *monitor) isSilent(err error, began, now time.Time) {
+	if m.silent.IsZero() {
+		m.silent = began
 	}
-	m.silent++
-	if m.silent < looksUntilTrouble {
+	if now.Sub(m.silent) < silenceUntilTrouble {
 		return
 	}
 	why := kafka.Explain(err)
-	m.trouble.set(causeKafka, status.Problem{Text: "Kafka does not answer: " + why, Since: m.since, Blocking: true})
+	known := m.trouble.has(causeKafka)
+	m.trouble.set(causeKafka, status.Problem{Text: "Kafka does not answer: " + why, Since: m.silent, Blocking: true})
 	m.reachable(false)
-	if m.silent == looksUntilTrouble {
+	if !known {
 		m.log.Warn("Kafka does not answer: records wait, nothing is lost", zap.String(logging.FieldError, why))
 	}
 }
 
 func (m *monitor) answers(now time.Time) {
-	m.silent = 0
+	m.silent = time.Time{}
 	m.reachable(true)
 	if since, ok := m.trouble.clear(causeKafka); ok {
 		m.log.Info("Kafka answers again", zap.Duration("after", now.Sub(since)))
 	}
+}
+
+// cannotMeasure logs once that looks in a row could not measure everything. What is
+// missing can change with each of them, and one alone is a leader that moves.
+func (m *monitor) cannotMeasure(err error, now time.Time) {
+	switch {
+	case m.unmeasured.IsZero():
+		m.unmeasured = now
+	case !m.told:
+		m.told = true
+		m.log.Warn("cannot measure the lag", zap.String(logging.FieldError, kafka.Explain(err)))
+	}
+}
+
+func (m *monitor) measures(now time.Time) {
+	if m.told {
+		m.log.Info("the lag is measured again", zap.Duration("after", now.Sub(m.unmeasured)))
+	}
+	m.unmeasured, m.told = time.Time{}, false
 }

@@ -15,7 +15,6 @@ import (
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/retryd/retryd/internal/logging"
 	"github.com/retryd/retryd/internal/status"
 )
 
@@ -32,7 +31,7 @@ func newObserved(measure func(time.Time) error) *observed {
 	o := &observed{logs: logs, began: time.Now()}
 	o.monitor = &monitor{
 		measure: measure, reachable: func(ok bool) { o.said = append(o.said, ok) },
-		trouble: &trouble{}, limiter: &logging.Limiter{}, log: zap.New(core),
+		trouble: &trouble{}, log: zap.New(core),
 	}
 	return o
 }
@@ -97,6 +96,14 @@ func TestMonitorTellsOfAClusterThatDoesNotAnswer(t *testing.T) {
 			},
 			[]bool{false, true, true},
 		},
+		{
+			"a no that lasts, and ends", []error{refused, refused, refused, nil, nil, refused, nil}, "", 0,
+			[]string{
+				"warn cannot measure the lag map[error:topic orders: not authorized]",
+				"info the lag is measured again map[after:15s]",
+			},
+			[]bool{true, true, true, true, true, true, true},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -118,6 +125,28 @@ func TestMonitorTellsOfAClusterThatDoesNotAnswer(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestBrokersThatHangAreTroubleAfterOneLook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newObserved(func(time.Time) error {
+			time.Sleep(20 * time.Second) // the timeouts of its requests
+			return sarama.ErrOutOfBrokers
+		})
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			o.run(ctx)
+		}()
+		time.Sleep(measureInterval + 21*time.Second)
+		want := []status.Problem{{Text: "Kafka does not answer: no broker answers", Since: o.began.Add(measureInterval), Blocking: true}}
+		if diff := cmp.Diff(want, o.trouble.list()); diff != "" {
+			t.Errorf("problems (-want +got):\n%s", diff)
+		}
+		stop()
+		<-done
+	})
 }
 
 func TestLookThatNeverEndsStandsStill(t *testing.T) {

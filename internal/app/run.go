@@ -51,7 +51,6 @@ func (d *daemon) run(ctx context.Context) (err error) {
 	go func() { // waited for below, at most for the stop timeout
 		defer close(done)
 		d.relay(ctx, abort)
-		d.deps.Producers.Close()
 	}()
 	select {
 	case <-done:
@@ -161,12 +160,19 @@ func (d *daemon) watch() (stop func() error) {
 	}
 }
 
-// relay runs all relays until ctx ends.
+// relay runs all relays until ctx ends. What is left of them when nothing is in flight
+// any more only looks at topics, and is not waited for: it may wait for brokers that
+// hang.
 func (d *daemon) relay(ctx, abort context.Context) {
 	var running sync.WaitGroup
 	for _, r := range d.relays {
 		running.Go(func() { r.Run(ctx, abort, d.cluster) })
 	}
+	for _, r := range d.relays {
+		<-r.Drained()
+	}
+	d.cluster.HangUp()
+	d.deps.Producers.Close()
 	running.Wait()
 }
 

@@ -47,6 +47,12 @@ func (t *trouble) clear(c cause) (since time.Time, ok bool) {
 	return before.Since, true
 }
 
+func (t *trouble) has(c cause) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.now[c] != nil
+}
+
 func (t *trouble) list() []status.Problem {
 	t.mu.Lock()
 	defer t.mu.Unlock()

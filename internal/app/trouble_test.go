@@ -9,7 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/retryd/retryd/internal/devbroker"
+	"github.com/retryd/retryd/internal/status"
 	"github.com/retryd/retryd/test/harness"
 )
 
@@ -113,4 +116,12 @@ func TestStopDoesNotWaitForAServiceManagerThatHangs(t *testing.T) {
 		t.Error(err)
 	}
 	close(hangs)
+}
+
+func TestOutageIsNotToldAgainOfEachRelay(t *testing.T) {
+	own := status.Problem{Text: "delivery pauses"}
+	got := ownProblems([]status.Problem{{Text: "is not a member of g: no broker answers", Blocking: true, Away: true}, own})
+	if diff := cmp.Diff([]status.Problem{own}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
 }

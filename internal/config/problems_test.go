@@ -125,6 +125,19 @@ state_dir: /var/lib/retryd
 			`f:19: window.records: is 1e+20, must be a whole number`,
 			`f:20: state_dir: must be empty: this version keeps nothing on disk`,
 		}},
+		{"values that YAML takes for something else", `
+relays:
+  - topic: !order orders
+    endpoint: {url: 'http://x/', max_in_flight: !!int many, ? [a] : b}
+    tiers: [5s]
+window: {bytes: [64MiB], records: !!bool 5}
+`, []string{
+			`f:3: relays[0].topic: has a YAML tag; put a value that begins with ! in quotes`,
+			`f:4: relays[0].endpoint: a key must be a plain word`,
+			`f:4: relays[0].endpoint.max_in_flight: does not fit its YAML tag !!int`,
+			`f:6: window.bytes: is a list, must be a size such as 64MiB`,
+			`f:6: window.records: does not fit its YAML tag !!bool`,
+		}},
 		{"values out of range", `
 kafka: {brokers: [kafka1], session_timeout: 31m}
 relays:

@@ -50,16 +50,23 @@ func TestConnectTellsWhatAFirstStartReads(t *testing.T) {
 }
 
 func TestConnectWarnsOfAGroupThatSkipsWhatTheTiersHold(t *testing.T) {
-	s := startScene(t, kfake.SeedTopics(1, "loans", "loans.retry.1"))
+	const want = "warn loans start: group retryd-loans has never read from loans.retry.1, loans.retry.2 (3 records): if the relay had another group before, what that one has not completed is skipped; go back to that group, let the retry topics drain, then change it"
+	s := startScene(t, kfake.SeedTopics(1, "loans", "loans.retry.1", "loans.retry.2"))
 	s.produce(t, "loans.retry.1", 2)
-	const want = "warn loans start: group retryd-loans is new, but the retry topics hold 2 records that it has not completed: if the relay had another group before, what that one has not completed is skipped; go back to that group, let the retry topics drain, then change it"
-	requireLine(t, want, s.connect(t, one))
-	s.commit(t, "retryd-loans-retry-loans.retry.1", "loans.retry.1", 1)
-	requireLine(t, strings.Replace(want, "2 records", "1 record", 1), s.connect(t, one))
+	s.produce(t, "loans.retry.2", 1)
 	s.produce(t, "loans", 1)
+	requireLine(t, want, s.connect(t, one))
+	others := strings.Replace(one, "start: earliest,", "consume: false,", 1)
+	requireLine(t, want, s.connect(t, others))
 	s.commit(t, "retryd-loans", "loans", 1)
-	if got := s.connect(t, one); strings.Contains(got, "is new") {
-		t.Errorf("a warning though the group has begun:\n%s", got)
+	requireLine(t, want, s.connect(t, one)) // the group on main is not that of a tier
+	s.commit(t, "retryd-loans-retry-loans.retry.1", "loans.retry.1", 1)
+	requireLine(t, strings.Replace(want, "loans.retry.1, loans.retry.2 (3 records)", "loans.retry.2 (1 record)", 1), s.connect(t, one))
+	s.commit(t, "retryd-loans-retry-loans.retry.2", "loans.retry.2", 0)
+	for _, text := range []string{one, others} {
+		if got := s.connect(t, text); strings.Contains(got, "has never read") {
+			t.Errorf("a warning though every group has begun:\n%s", got)
+		}
 	}
 }
 

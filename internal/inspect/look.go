@@ -90,9 +90,6 @@ func (l *look) judgeTopics() error {
 			l.add(Warn, "topics", "%s", warning)
 		}
 	}
-	for _, problem := range l.topics.Problems {
-		l.add(Fail, "topics", "%s", problem)
-	}
 	for _, warning := range l.topics.Warnings {
 		l.add(Warn, "topics", "%s", warning)
 	}

@@ -15,7 +15,7 @@ type Topics struct {
 	Relay    string   `json:"name"`
 	Topics   []Topic  `json:"topics"`   // main, the tiers, the dead letters, then retired tiers
 	Changes  []Change `json:"changes"`  // what was done
-	Problems []string `json:"problems"` // of no single topic
+	Problems []string `json:"problems"` // of no single topic: what Kafka refused to create
 	Warnings []string `json:"warnings"` // of no single topic
 }
 
@@ -97,8 +97,8 @@ func describeTopic(role Role, s kafka.TopicState, main int32) Topic {
 	t := Topic{
 		Name: s.Topic.Name, Role: role, State: StateOK,
 		Partitions: s.Topic.Partitions, Wanted: main,
-		Problems: append([]string{}, s.Problems...),
-		Warnings: append([]string{}, s.Warnings...),
+		Problems: plain(s.Problems),
+		Warnings: plain(s.Warnings),
 	}
 	switch {
 	case s.Missing:
@@ -127,7 +127,7 @@ func CreateTopics(cluster *kafka.Cluster, relay tier.Config) (Topics, error) {
 	t, err := SurveyTopics(cluster, relay)
 	t.Changes = changes
 	if refused != nil && err == nil {
-		t.addProblems(refused.Problems)
+		t.addProblems(plain(refused.Problems))
 	}
 	return t, err
 }
@@ -141,4 +141,13 @@ func (t *Topics) addProblems(problems []string) {
 			t.Problems = append(t.Problems, p)
 		}
 	}
+}
+
+// plain returns texts in which Kafka may speak, as Explain has them; no nil.
+func plain(texts []string) []string {
+	explained := make([]string, len(texts))
+	for i, text := range texts {
+		explained[i] = Explain(errors.New(text))
+	}
+	return explained
 }

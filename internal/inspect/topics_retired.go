@@ -28,7 +28,7 @@ func (t *Topics) addRetired(cluster *kafka.Cluster, relay tier.Config) error {
 			Name: name, Role: RoleRetired, Tier: retiredTier(relay, name), State: StateOK, Partitions: topic.Partitions,
 			Problems: []string{}, Warnings: []string{},
 		}
-		left, err := unread(cluster, relay.TierGroup(name), topic)
+		left, _, err := unread(cluster, relay.TierGroup(name), topic)
 		switch {
 		case err == nil:
 			retired.Left, retired.Deletable = &left, left == 0
@@ -53,28 +53,28 @@ func retiredTier(relay tier.Config, topic string) string {
 }
 
 // unread counts the records of a topic that a group has not committed: it has not
-// completed them. What retention deleted does not count.
-func unread(cluster *kafka.Cluster, group string, topic kafka.Topic) (int64, error) {
+// completed them. What retention deleted does not count. begun reports whether it has
+// committed anything there.
+func unread(cluster *kafka.Cluster, group string, topic kafka.Topic) (left int64, begun bool, err error) {
 	partitions := map[string][]int32{topic.Name: nil}
 	for p := range topic.Partitions {
 		partitions[topic.Name] = append(partitions[topic.Name], p)
 	}
 	committed, err := cluster.Committed(group, partitions)
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	begins, err := cluster.Begins(partitions)
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	ends, err := cluster.Ends(partitions)
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
-	var left int64
 	for _, p := range partitions[topic.Name] {
 		done := max(begins[topic.Name][p], committed[topic.Name][p].Offset)
 		left += max(0, ends[topic.Name][p]-done)
 	}
-	return left, nil
+	return left, len(committed[topic.Name]) > 0, nil
 }

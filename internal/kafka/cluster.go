@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/IBM/sarama"
 )
@@ -18,6 +19,9 @@ type Cluster struct {
 	client sarama.Client
 	admin  sarama.ClusterAdmin
 	hangUp context.CancelFunc
+
+	known  atomic.Int64 // brokers at the last refresh that was answered
+	silent atomic.Bool  // nobody answered the last one
 }
 
 // Connect reaches the cluster, unless ctx ends before. An error says that no broker
@@ -46,7 +50,9 @@ func newCluster(c Config, config *sarama.Config) (*Cluster, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("find the controller: %w", err), client.Close())
 	}
-	return &Cluster{client: client, admin: admin}, nil
+	cluster := &Cluster{client: client, admin: admin}
+	cluster.known.Store(int64(len(client.Brokers())))
+	return cluster, nil
 }
 
 // HangUp breaks all connections for good: calls in progress end with an error at

@@ -50,10 +50,14 @@ func (c *Cluster) list(query map[string]map[int32]int64) (map[string]map[int32]i
 	if len(query) == 0 {
 		return nil, nil
 	}
+	if err := c.findBrokers(); err != nil {
+		return nil, fmt.Errorf("list offsets: %w", err)
+	}
 	results, err := c.admin.ListOffsets(query, &sarama.ListOffsetsOptions{IsolationLevel: sarama.ReadCommitted})
-	if err != nil { // of some broker; others may have answered
+	refreshed := err != nil
+	if refreshed { // of some broker; others may have answered
 		err = fmt.Errorf("list offsets: %w", err)
-		_ = c.client.RefreshMetadata() // a leader that went away is replaced
+		_ = c.refresh() // a leader that went away is replaced
 	}
 	offsets := make(map[string]map[int32]int64, len(results))
 	var stale []string
@@ -67,11 +71,40 @@ func (c *Cluster) list(query map[string]map[int32]int64) (map[string]map[int32]i
 			err = cmp.Or(err, no)
 		}
 	}
-	if len(stale) > 0 {
-		_ = c.client.RefreshMetadata(stale...) // the next try finds leaders that moved
+	if len(stale) > 0 && !refreshed {
+		_ = c.refresh(stale...) // the next try finds leaders that moved
 	}
 	return offsets, err
 }
+
+// findBrokers asks for the cluster's metadata where the client library has struck
+// brokers off its list, since they did not answer. It would ask again for each
+// partition that one of them leads: while all hang, that is 10 s each.
+func (c *Cluster) findBrokers() error {
+	if int64(len(c.client.Brokers())) >= c.known.Load() {
+		return nil
+	}
+	if err := c.refresh(); c.Silent() {
+		return err
+	}
+	return nil
+}
+
+// refresh asks for the metadata of topics, or of all that are known, and notes whether a
+// broker gave it.
+func (c *Cluster) refresh(topics ...string) error {
+	err := c.client.RefreshMetadata(topics...)
+	silent := errors.Is(err, sarama.ErrOutOfBrokers)
+	c.silent.Store(silent)
+	if !silent {
+		c.known.Store(int64(len(c.client.Brokers())))
+	}
+	return err
+}
+
+// Silent reports whether no broker answered at all when Ends, Begins or Since failed
+// last. It asks nobody.
+func (c *Cluster) Silent() bool { return c.silent.Load() }
 
 // learn sorts what is known of a topic's partitions from the first error.
 func learn(topic string, results map[int32]*sarama.OffsetResult) (offsets map[int32]int64, err error) {

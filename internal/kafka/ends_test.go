@@ -2,12 +2,15 @@ package kafka
 
 import (
 	"errors"
+	"net"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/IBM/sarama"
 	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 func TestOffsetsOfTheLog(t *testing.T) {
@@ -117,6 +120,75 @@ func TestOffsetsAreLearntDespiteErrors(t *testing.T) {
 	want = map[string]map[int32]int64{"a": {0: 0}, "b": {0: 0}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("learnt without a broker (-want +got):\n%s", diff)
+	}
+}
+
+func TestLeaderThatTookOverFromADeadBrokerIsFound(t *testing.T) {
+	fake, config := startFake(t, kfake.NumBrokers(2), kfake.SeedTopics(1, "a"))
+	c := connect(t, config)
+	if err := fake.MoveTopicPartition("a", 0, 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.client.RefreshMetadata("a"); err != nil {
+		t.Fatal(err)
+	}
+	if err := fake.MoveTopicPartition("a", 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := fake.RemoveNode(1); err != nil {
+		t.Fatal(err)
+	}
+	ask := func() error { _, err := c.Ends(map[string][]int32{"a": {0}}); return err }
+	if err := ask(); err == nil {
+		t.Fatal("a broker that is gone has answered")
+	}
+	if err := ask(); err != nil || c.Silent() {
+		t.Errorf("the second question: %v, nobody answers %v", err, c.Silent())
+	}
+}
+
+// While nobody answers, a question costs as much for many partitions as for one.
+func TestBrokersThatAreAwayAreLookedForOncePerQuestion(t *testing.T) {
+	const brokers, partitions = 3, 24
+	fake, config := startFake(t, kfake.NumBrokers(brokers), kfake.SeedTopics(partitions, "a"))
+	c := connect(t, config)
+	ask := map[string][]int32{"a": nil}
+	for p := range int32(partitions) {
+		ask["a"] = append(ask["a"], p)
+	}
+	if _, err := c.Ends(ask); err != nil || c.Silent() {
+		t.Fatalf("%v, nobody answers %v", err, c.Silent())
+	}
+	var away atomic.Bool
+	var requests atomic.Int32
+	away.Store(true)
+	fake.Control(func(kmsg.Request) (kmsg.Response, error, bool) {
+		fake.KeepControl()
+		if !away.Load() {
+			return nil, nil, false
+		}
+		requests.Add(1)
+		return nil, net.ErrClosed, true // which breaks the connection
+	})
+	for range 5 {
+		requests.Store(0)
+		if got, err := c.Ends(ask); len(got) > 0 || !Unreachable(err) || !c.Silent() {
+			t.Fatalf("%v, error %v, nobody answers %v", got, err, c.Silent())
+		}
+		// Each is asked twice, and again for the metadata, under either of its addresses.
+		if n := requests.Load(); n > 4*brokers {
+			t.Errorf("%d requests, want no more than four to each of %d brokers", n, brokers)
+		}
+	}
+	away.Store(false)
+	found := func() bool {
+		got, err := c.Ends(ask)
+		return err == nil && len(got["a"]) == partitions && !c.Silent()
+	}
+	for deadline := time.Now().Add(bound); !found(); {
+		if time.Now().After(deadline) {
+			t.Fatal("brokers that are back are not found")
+		}
 	}
 }
 

@@ -142,9 +142,9 @@ func (p *Producers) Close() {
 // Done is told, once, what came of a Send, from another goroutine unless the
 // producers are closed. It must not block. err is nil when every in-sync replica
 // has the record, ErrTooLarge when it can never fit, a *PlanError when the topic may
-// not be written, anything else when it may or may not have been written. offset is where it was written; it is 0 if the broker
-// only said that it has it already (DUPLICATE_SEQUENCE_NUMBER), so nothing may
-// depend on it.
+// not be written, anything else when it may or may not have been written. offset is
+// where it was written; it is 0 if the broker only said that it has it already
+// (DUPLICATE_SEQUENCE_NUMBER), so nothing may depend on it.
 type Done func(offset int64, err error)
 
 // Send writes one record. It does not block.

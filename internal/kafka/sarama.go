@@ -96,6 +96,7 @@ func (c Config) adminConfig(ctx context.Context) *sarama.Config {
 	s.Admin.Retry.Max = 1                         // a connection that a broker closed for idleness is opened again
 	s.Admin.Timeout = CommitTimeout - time.Second // the controller gives up before its client does
 	s.Metadata.Retry.Max = 0
+	s.Metadata.Timeout = 2*CommitTimeout - time.Second // two brokers that hang: the next call asks others
 	return s
 }
 

@@ -100,7 +100,7 @@ func New(reg prometheus.Registerer, version string) *Metrics {
 		metadataIgnored: d.counter("retryd_metadata_ignored_total",
 			"Commit metadata that could not be used at assignment of a partition: corrupt, or of another topic of the same name.", "relay", "tier", "reason"),
 		oldestDueAge: d.gauge("retryd_oldest_due_age_seconds",
-			"How long the record of this partition that is due for longest has been due, measured every 5 s; 0: nothing is due.",
+			"For how long records of this partition have been due: the one that is due for longest, or since when all that are due wait to be read; measured every 5 s; 0: nothing is due.",
 			"relay", "tier", "partition"),
 		oldestRecordAge: d.gauge("retryd_oldest_record_age_seconds",
 			"Time since the oldest record of this partition that is not done was first written (the timestamp of its main record), measured every 5 s; 0: there is none.",
@@ -167,7 +167,7 @@ func endToEndBuckets() []float64 {
 // hour.
 func latenessBuckets() []float64 {
 	return []float64{
-		.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5,
+		.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5,
 		1, 2.5, 5, 10, 30, 60, 300, 900, 3600,
 	}
 }

@@ -260,6 +260,35 @@ func TestSeriesFollowThePrometheusConventions(t *testing.T) {
 	}
 }
 
+func TestBucketsReachAsFarAsTheTimesDo(t *testing.T) {
+	reg, _, _, _ := oneOfEach()
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][]float64{}
+	for _, f := range families {
+		for _, b := range f.GetMetric()[0].GetHistogram().GetBucket() {
+			got[f.GetName()] = append(got[f.GetName()], b.GetUpperBound())
+		}
+	}
+	want := map[string][]float64{
+		// A punctual timer is within a millisecond.
+		"retryd_lateness_seconds": {
+			.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5,
+			1, 2.5, 5, 10, 30, 60, 300, 900, 3600,
+		},
+		"retryd_delivery_duration_seconds": {.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
+		"retryd_end_to_end_seconds": {
+			.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30,
+			60, 300, 900, 3600, 14400, 43200, 86400, 259200,
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("buckets (-want +got):\n%s", diff)
+	}
+}
+
 func TestHotPathAllocatesNothing(t *testing.T) {
 	_, _, r, tier := oneOfEach()
 	failed := policy.Outcome{Class: policy.ClassTransient, Kind: policy.KindStatus, Duration: time.Millisecond}

@@ -10,7 +10,7 @@ type Partition struct {
 	Due  int64 // records that should be on their way to the endpoint
 	Held int64 // records that wait for their time
 
-	OldestDue time.Duration // how long the record that is due for longest has been due; 0: nothing is due
+	OldestDue time.Duration // how long the record that is due for longest has been due, or, while all that are due are unread, how long that has been so; 0: nothing is due
 	Oldest    time.Duration // since the oldest record that is not done was first written; 0: there is none
 	Furthest  time.Time     // when the last of the waiting records is due; zero: none waits
 }

@@ -98,6 +98,23 @@ func TestDecodeFindsTheEventID(t *testing.T) {
 	}
 }
 
+func TestEventIDThatIsRefusedSaysWhy(t *testing.T) {
+	tests := []struct{ source, id, want string }{
+		{"", "s", "has an empty part or is longer than 256 bytes"},
+		{"s", strings.Repeat("i", 255), "has an empty part or is longer than 256 bytes"},
+		{"s", "7 8", `has a byte that is not visible ASCII: "s/7 8"`},
+	}
+	for _, test := range tests {
+		source := tierSource
+		source.Main, source.IDHeaders = true, []string{"<ce_source>/<ce_id>"}
+		_, problems := Decode(recordOf("ce_source", test.source, "ce_id", test.id), source)
+		want := Problem{Header: "<ce_source>/<ce_id>", Reason: test.want}
+		if !slices.Contains(problems, want) {
+			t.Errorf("problems %+v, want %+v", problems, want)
+		}
+	}
+}
+
 func TestOriginIDStaysLegal(t *testing.T) {
 	r := recordOf()
 	r.Topic = strings.Repeat("t", 248) + "z"

@@ -22,6 +22,7 @@ type Problem struct {
 	Text     string    `json:"text"` // one line: what is wrong with which topic, group or endpoint, and how to mend it
 	Since    time.Time `json:"since"`
 	Blocking bool      `json:"blocking"` // keeps what has it from being ready
+	Away     bool      `json:"-"`        // brokers do not answer: where the whole process says so, a relay need not
 }
 
 // Relay is one relay of a process.

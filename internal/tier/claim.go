@@ -33,6 +33,7 @@ type claim struct {
 	consumer  *consumer
 	session   *session
 	partition int32
+	name      string // topic/partition, as troubles have it
 
 	// Owned by run.
 	window    window.Heap[*job] // to be attempted
@@ -41,6 +42,7 @@ type claim struct {
 	unread    int64             // offset of the next one
 	headers   []record.Header   // scratch of decode
 	paused    bool              // the client does not fetch this partition
+	fetching  time.Time         // since when it does
 	clock     int64             // epoch ms when run last looked
 
 	wake    chan struct{} // something under mu changed that run waits for
@@ -62,7 +64,8 @@ type claim struct {
 
 func newClaim(s *session, partition int32, start int64) *claim {
 	return &claim{
-		relay: s.consumer.relay, consumer: s.consumer, session: s, partition: partition, unread: start,
+		relay: s.consumer.relay, consumer: s.consumer, session: s, unread: start,
+		partition: partition, name: partitionName(s.consumer.source.topic, partition),
 		offsets: window.NewOffsets(start),
 		share:   s.consumer.relay.deps.Budget.Join(),
 		asked:   true,
@@ -217,7 +220,7 @@ func (c *claim) untilWake(now time.Time) time.Duration {
 
 // takeSome takes a record and those that came with it.
 func (c *claim) takeSome(m *sarama.ConsumerMessage, messages <-chan *sarama.ConsumerMessage) {
-	c.relay.over(kindRead, c.consumer.source.topic)
+	c.relay.over(kindRead, c.name)
 	c.take(m)
 	for range min(len(messages), maxDrain) {
 		m, ok := <-messages

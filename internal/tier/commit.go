@@ -31,10 +31,7 @@ func (s *session) writeCommits(ctx context.Context) {
 			asked = true
 		}
 		began := time.Now()
-		s.writing.beat(s.consumer.relay.age())
-		err := s.commit(asked)
-		s.writing.rest()
-		if err != nil {
+		if err := s.commit(asked); err != nil {
 			s.cannotCommit(err, began)
 			sleep(ctx, 100*time.Millisecond)
 		}
@@ -73,6 +70,8 @@ func (s *session) matters(failing time.Duration, now time.Time) bool {
 // commit writes what changed since the last acknowledged commit; if everything is
 // asked for, the unchanged offsets too, which renews the lease.
 func (s *session) commit(everything bool) error {
+	s.consumer.writing.beat(s.consumer.relay.age())
+	defer s.consumer.writing.rest()
 	topic := s.consumer.source.topic
 	offsets, low := kafka.Offsets{}, map[int32]int64{}
 	for p, c := range s.claims {

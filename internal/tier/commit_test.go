@@ -1,14 +1,22 @@
 package tier
 
 import (
+	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/IBM/sarama"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/retryd/retryd/internal/kafka"
+	"github.com/retryd/retryd/internal/metrics"
+	"github.com/retryd/retryd/test/harness"
 )
 
 func TestCommitsThatFailAreATroubleWhenAttemptsStop(t *testing.T) {
@@ -46,5 +54,78 @@ func TestCommitsThatFailAreATroubleWhenAttemptsStop(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// committing is a session of nobody, which a group without members lets commit.
+func committing(t *testing.T) (r *rig, f *field, registry *prometheus.Registry) {
+	t.Helper()
+	f = newField(t, nil)
+	harness.CreateTopic(t, f.brokers, rigTopic, 1, nil)
+	r = newStoppedRig(t, minute, windowOf(100))
+	registry = prometheus.NewRegistry()
+	r.consumer.metrics = metrics.New(registry, "test").Relay("orders", 3).Tier("1")
+	r.relay.cluster, r.session.member = f.cluster, kafka.Member{Group: "g", Generation: -1}
+	return r, f, registry
+}
+
+func TestCommitThatSucceedsForgetsThoseThatFailed(t *testing.T) {
+	r, _, _ := committing(t)
+	r.session.cannotCommit(sarama.ErrOutOfBrokers, time.Now().Add(-commitsMayFail))
+	if len(r.relay.Status().Problems) != 1 {
+		t.Fatal("commits that fail are no problem")
+	}
+	if err := r.session.commit(true); err != nil {
+		t.Fatal(err)
+	}
+	r.session.cannotCommit(sarama.ErrOutOfBrokers, time.Now())
+	if p := r.relay.Status().Problems; len(p) != 0 {
+		t.Errorf("problems %v after one commit that failed", p)
+	}
+}
+
+func TestLastCommitIsTriedOnceWhenWhatIsInFlightIsGivenUp(t *testing.T) {
+	r, f, registry := committing(t)
+	f.cluster.HangUp()
+	gaveUp, giveUp := context.WithCancel(t.Context())
+	giveUp()
+	r.consumer.abort = gaveUp
+	if err := r.session.commitLast(); err == nil {
+		t.Fatal("a commit succeeded without a connection")
+	}
+	want := `
+# HELP retryd_commits_total Offset commits, by whether the group's coordinator acknowledged them.
+# TYPE retryd_commits_total counter
+retryd_commits_total{relay="orders",result="error",tier="1"} 1
+retryd_commits_total{relay="orders",result="ok",tier="1"} 0
+`
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "retryd_commits_total"); err != nil {
+		t.Error(err)
+	}
+}
+
+// The first commit of a session and its last are requests like the others.
+func TestCommitInProgressIsSeenByTheWatchdog(t *testing.T) {
+	r, f, _ := committing(t)
+	fake, err := kfake.NewCluster(kfake.NumBrokers(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fake.Close()
+	busy := false
+	fake.ControlKey(int16(kmsg.OffsetCommit), func(kmsg.Request) (kmsg.Response, error, bool) {
+		busy = r.consumer.writing.busy()
+		return nil, nil, false
+	})
+	f.deps.Kafka.Brokers = fake.ListenAddrs()
+	cluster, err := kafka.Connect(t.Context(), f.deps.Kafka)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cluster.Close()
+	r.relay.cluster = cluster
+	_ = r.session.commit(true) // of a topic that does not exist there
+	if !busy || r.consumer.writing.busy() {
+		t.Errorf("busy meanwhile %v, afterwards %v; want true, false", busy, r.consumer.writing.busy())
 	}
 }

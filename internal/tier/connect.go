@@ -19,7 +19,7 @@ func (c *consumer) connect(ctx context.Context, config *sarama.Config) (sarama.C
 	}
 	defer leave()
 	c.joining.Store(true)
-	defer c.joining.Store(false)
+	defer c.joined()
 	client, err := sarama.NewClient(c.relay.deps.Kafka.Brokers, config) // which asks nobody yet
 	if err != nil {
 		return nil, err
@@ -65,17 +65,41 @@ func (c *consumer) interrupt(ctx context.Context, ended <-chan struct{}, hangUp 
 	again := time.NewTicker(rejoinPause)
 	defer again.Stop()
 	for {
-		joining := c.joining.Load()
-		if joining {
-			c.cut.Store(true)
-		}
-		if joining || c.session.Load() == nil && time.Since(stopped) > kafka.ForwardTimeout {
-			hangUp()
-		}
+		c.cutOff(hangUp, time.Since(stopped) > kafka.ForwardTimeout)
 		select {
 		case <-ended:
 			return
 		case <-again.C:
 		}
+	}
+}
+
+// cutOff hangs up on a member that joins, and, once it is late, on any that has no
+// session.
+func (c *consumer) cutOff(hangUp func(), late bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	joining := c.joining.Load()
+	if joining {
+		c.cut.Store(true)
+	}
+	if joining || late && c.session.Load() == nil {
+		hangUp()
+	}
+}
+
+// joined notes that the member does not join any more: once it returns, cutOff does not
+// break what follows.
+func (c *consumer) joined() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.joining.Store(false)
+}
+
+// hangUpOn closes the connection to a group's coordinator; the next request opens
+// another one.
+func hangUpOn(client sarama.Client, group string) {
+	if coordinator, err := client.Coordinator(group); err == nil {
+		_ = coordinator.Close()
 	}
 }

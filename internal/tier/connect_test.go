@@ -121,3 +121,69 @@ func TestGroupThatCannotBeLeftIsToldUnlessTheStopItselfHungUp(t *testing.T) {
 		}
 	}
 }
+
+func TestStopHangsUpOnAMemberThatJoinsAndLeavesASessionInPeace(t *testing.T) {
+	for joining, want := range map[bool]int{true: 2, false: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newStoppedRig(t, minute, windowOf(100))
+			c := r.consumer
+			c.joining.Store(joining)
+			if !joining {
+				c.session.Store(r.session)
+			}
+			stopped, stop := context.WithCancel(t.Context())
+			stop()
+			ended := make(chan struct{})
+			hangUps := 0
+			var interrupting sync.WaitGroup
+			interrupting.Go(func() { c.interrupt(stopped, ended, func() { hangUps++ }) })
+			time.Sleep(rejoinPause + rejoinPause/2)
+			close(ended)
+			interrupting.Wait()
+			if hangUps != want || c.cut.Load() != joining {
+				t.Errorf("joining %v: hung up %d times, known to be cut %v; want %d, %v", joining, hangUps, c.cut.Load(), want, joining)
+			}
+		})
+	}
+}
+
+// leavingGroup is a group that is left by its own connection.
+type leavingGroup struct {
+	stuckGroup
+	leave func()
+}
+
+func (g leavingGroup) Close() error {
+	g.leave()
+	return g.stuckGroup.Close()
+}
+
+func TestMemberThatWasCutOffLeavesByANewConnection(t *testing.T) {
+	f := newField(t, nil)
+	harness.CreateTopic(t, f.brokers, "orders", 1, nil)
+	for _, cut := range []bool{true, false} {
+		r := &Relay{deps: f.deps, log: zap.NewNop(), metrics: f.deps.Metrics.Relay("orders", 0)}
+		c := r.newConsumer(source{topic: "orders", group: "g", label: metrics.TierMain})
+		config, _ := f.deps.Kafka.ConsumerConfig(time.Second, 1)
+		client, err := c.connect(t.Context(), config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		coordinator, err := client.Coordinator("g")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.group.Close(); err != nil {
+			t.Fatal(err)
+		}
+		c.group = leavingGroup{stuckGroup{errors: make(chan error)}, func() {
+			if connected, _ := coordinator.Connected(); connected == cut {
+				t.Errorf("cut off %v: it leaves by the connection that it had: %v", cut, connected)
+			}
+		}}
+		c.cut.Store(cut)
+		stopped, stop := context.WithCancel(t.Context())
+		stop()
+		c.member(stopped, client)
+	}
+}

@@ -33,6 +33,7 @@ type consumer struct {
 	group   sarama.ConsumerGroup // set by run before any session
 
 	lastError lastEvent
+	writing   pulse // of its one commit in flight
 
 	session atomic.Pointer[session] // nil between sessions
 	joining atomic.Bool             // while it connects, and from the call of Consume until a session begins
@@ -93,6 +94,9 @@ func (c *consumer) member(ctx context.Context, client sarama.Client) {
 			sleep(ctx, rejoinPause)
 		}
 	}
+	if c.cut.Load() { // leaving needs a connection that is not about to break
+		hangUpOn(client, c.source.group)
+	}
 	if err := c.group.Close(); err != nil && !c.cut.Load() {
 		c.relay.warn("cannot leave the group: its partitions rest until kafka.session_timeout is over", c.source.topic, err)
 	}
@@ -107,7 +111,7 @@ func (c *consumer) consume(ctx context.Context) error {
 	c.end = end
 	c.mu.Unlock()
 	c.joining.Store(true)
-	defer c.joining.Store(false)
+	defer c.joined()
 	return c.group.Consume(ctx, []string{c.source.topic}, handler{c})
 }
 

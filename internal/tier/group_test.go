@@ -77,6 +77,9 @@ func TestStopDoesNotWaitForTheGroupToGather(t *testing.T) {
 	if logs.Len() > 0 {
 		t.Errorf("warnings about a stop like any other: %v", lines(logs))
 	}
+	if n := countMembers(t, f.brokers, "retryd-orders"); n != 1 {
+		t.Errorf("%d members, want the silent one alone", n)
+	}
 }
 
 // silence is how long the group waits for a member that joined and says nothing. It

@@ -1,6 +1,7 @@
 package tier
 
 import (
+	"context"
 	"sync/atomic"
 	"time"
 
@@ -30,7 +31,7 @@ const moment = 5 * time.Second
 
 func troubleOf(k kind, of string, err error) trouble {
 	away := kafka.Unreachable(err)
-	t := trouble{kind: k, of: of, why: explain(err), fault: isFault(err), passing: away, common: away}
+	t := trouble{kind: k, of: of, why: explain(err), fault: isFault(err), passing: away, common: away, away: away}
 	if !t.fault && (k == kindTopics || k == kindMember) {
 		t.grace = moment
 	}
@@ -66,6 +67,29 @@ func (r *Relay) tell(n trouble) {
 	}
 }
 
+// readQuiet is how long a partition that could not be read must have given no error
+// before it counts as read again; while reading fails, there is one every 2 s
+// (sarama's Consumer.Retry.Backoff). A record shows it at once.
+const readQuiet = 20 * time.Second
+
+// tick shows the troubles that last, and ends those that nothing renews, until ctx
+// ends.
+func (r *Relay) tick(ctx context.Context) {
+	tick := time.NewTicker(tickInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-tick.C:
+			for _, partition := range r.troubles.lapsed(kindRead, now.Add(-readQuiet)) {
+				r.over(kindRead, partition)
+			}
+			r.ripen(now)
+		}
+	}
+}
+
 // ripen shows and logs what has lasted for longer than it usually does.
 func (r *Relay) ripen(now time.Time) {
 	for _, t := range r.troubles.ripen(now, r.may(now)) {
@@ -75,29 +99,32 @@ func (r *Relay) ripen(now time.Time) {
 }
 
 func (r *Relay) logBegin(t trouble, more ...zap.Field) {
-	r.log.Warn(t.kind.began(), append(more, t.kind.field(t.of), zap.String(logging.FieldError, t.why), logging.Suppressed(t.suppressed))...)
+	r.log.Warn(t.kind.began(), append(append(more, t.kind.fields(t.of)...), zap.String(logging.FieldError, t.why), logging.Suppressed(t.suppressed))...)
 }
 
 func (r *Relay) may(now time.Time) allow {
-	return func(t trouble) (suppressed int, ok bool) { return r.allow(t.kind.began(), t.of, t.common, now) }
+	return func(t trouble) (suppressed int, ok bool) {
+		return r.allow(t.kind.began(), t.kind.limited(t.of), t.common, now)
+	}
 }
 
 // over ends a trouble, and logs the end if the beginning was. Where nothing is wrong
 // it costs a look at a flag.
 func (r *Relay) over(k kind, of string) {
-	ended, ok := r.troubles.end(k, of)
+	now := time.Now()
+	ended, ok := r.troubles.end(k, of, now)
 	if !ok {
 		return
 	}
 	if ended.logged {
-		r.log.Info(k.ended(), k.field(of), zap.Duration("after", time.Since(ended.since)))
+		r.log.Info(k.ended(), append(k.fields(of), zap.Duration("after", now.Sub(ended.since)))...)
 	}
 	r.reportReady()
 }
 
 // drop ends a trouble that was not mended, but concerns this instance no more.
 func (r *Relay) drop(k kind, of string) {
-	if _, ok := r.troubles.end(k, of); ok {
+	if _, ok := r.troubles.end(k, of, time.Now()); ok {
 		r.reportReady()
 	}
 }

@@ -58,7 +58,7 @@ func TestOutageIsTwoLines(t *testing.T) {
 			r.relay.raise(kindCommit, "g", fmt.Errorf("read tcp 127.0.0.1:%d: %w", 4000+try, sarama.ErrOutOfBrokers))
 			time.Sleep(time.Second)
 		}
-		if s := r.relay.Status(); s.Ready || s.Fault {
+		if s := r.relay.Status(); s.Ready || s.Fault || !s.Problems[0].Away {
 			t.Errorf("ready %v, fault %v while commits fail for want of a broker, want neither", s.Ready, s.Fault)
 		}
 		r.relay.over(kindCommit, "g")
@@ -120,9 +120,13 @@ func TestEndpointThatGivesNoAnswer(t *testing.T) {
 			t.Fatalf("a problem after %d attempts", manyUnanswered-1)
 		}
 		r.relay.noteAnswer(policy.Outcome{Class: policy.ClassUnknown, Kind: policy.KindStatus, Status: 500})
-		for range manyUnanswered {
+		for range manyUnanswered - 1 {
 			r.relay.noteAnswer(refused)
 		}
+		if problems() != 0 {
+			t.Errorf("a problem after %d attempts, although it answered before them", manyUnanswered-1)
+		}
+		r.relay.noteAnswer(refused)
 		s := r.relay.Status()
 		want := "endpoint http://h/loans gives no answer: connect h:80: connection refused; start it, or correct endpoint.url: its records use up their attempts"
 		if len(s.Problems) != 1 || s.Problems[0].Text != want || !s.Ready {
@@ -227,5 +231,28 @@ func TestRecordThatTheNextOwnerWritesIsNoTroubleHere(t *testing.T) {
 		if p := r.relay.Status().Problems; len(p) != 0 {
 			t.Errorf("problems %v after the partition was let go, want none", p)
 		}
+	})
+}
+
+// What the dead-letter topic takes in its place holds up nothing any more.
+func TestTopicIsNoTroubleForARecordThatIsTooLargeForIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, _ := observed(t)
+		routed(r, []error{sarama.ErrNotEnoughReplicas, kafka.ErrTooLarge}, nil)
+		dlt := &slowWriter{}
+		r.relay.routes.Load().dlt.writer = dlt
+		r.start()
+		defer r.stop()
+		r.read(time.Now())
+		forwarded(r, r.worker())
+		if n := len(r.relay.Status().Problems); n != 1 {
+			t.Fatalf("%d problems while the tier takes nothing, want 1", n)
+		}
+		time.Sleep(resendPause)
+		synctest.Wait()
+		if p := r.relay.Status().Problems; len(p) != 0 || dlt.done == nil {
+			t.Fatalf("problems %v, sent to the dead-letter topic %v; want none, true", p, dlt.done != nil)
+		}
+		dlt.done(0, nil)
 	})
 }

@@ -1,6 +1,8 @@
 package tier
 
 import (
+	"strings"
+
 	"go.uber.org/zap"
 
 	"github.com/retryd/retryd/internal/logging"
@@ -13,7 +15,7 @@ type kind int
 const (
 	kindTopics   kind = iota // the topics do not stand, or where main starts
 	kindMember               // no member of a group
-	kindRead                 // a topic cannot be read
+	kindRead                 // a partition cannot be read
 	kindCommit               // a group's offsets cannot be committed
 	kindWrite                // a topic does not take the records that have to go there
 	kindEndpoint             // the endpoint gives no answer
@@ -34,7 +36,7 @@ func (k kind) lines() [2]string {
 	case kindMember:
 		return [2]string{"not a member of the group: this instance delivers none of its records", "member of the group again"}
 	case kindRead:
-		return [2]string{"cannot read the topic", "topic is read again"}
+		return [2]string{"cannot read a partition", "partition is read again"}
 	case kindCommit:
 		return [2]string{"cannot commit: delivery stops until it succeeds, when the last commit is half of kafka.session_timeout old", "commits succeed again"}
 	case kindWrite:
@@ -52,7 +54,7 @@ func (k kind) text(of, why string) string {
 	case kindMember:
 		return "is not a member of " + of + ": " + why
 	case kindRead:
-		return "cannot read topic " + of + ": " + why
+		return "cannot read " + of + ": " + why
 	case kindCommit:
 		return "cannot commit for group " + of + ": " + why
 	case kindWrite:
@@ -62,14 +64,26 @@ func (k kind) text(of, why string) string {
 	}
 }
 
-// field names what a trouble is about.
-func (k kind) field(of string) zap.Field {
+// fields name what a trouble is about.
+func (k kind) fields(of string) []zap.Field {
 	switch k {
 	case kindMember, kindCommit:
-		return zap.String(logging.FieldGroup, of)
+		return []zap.Field{zap.String(logging.FieldGroup, of)}
 	case kindEndpoint, kindPause:
-		return zap.String("endpoint", of)
+		return []zap.Field{zap.String("endpoint", of)}
+	case kindRead:
+		topic, partition, _ := strings.Cut(of, "/")
+		return []zap.Field{zap.String(logging.FieldTopic, topic), zap.String(logging.FieldPartition, partition)}
 	default:
-		return zap.String(logging.FieldTopic, of)
+		return []zap.Field{zap.String(logging.FieldTopic, of)}
 	}
+}
+
+// limited is what the log lines of a trouble are limited by: the partitions of a topic
+// share theirs.
+func (k kind) limited(of string) string {
+	if k == kindRead {
+		of, _, _ = strings.Cut(of, "/") // which no topic's name has
+	}
+	return of
 }

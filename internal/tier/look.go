@@ -15,11 +15,19 @@ type snapshot struct {
 	oldest   time.Time // origin of the oldest record
 	furthest time.Time // when the last of the waiting ones is due
 	next     int64     // offset of the next record to be read
-	paused   bool
+	fetching time.Time // since when the client fetches; zero: it does not
 }
 
-// measured is what a measurement found of a partition.
-type measured struct{ next, end int64 }
+// measured is what the measurements of a partition found. The zero value is none.
+type measured struct {
+	next, end int64
+	since     time.Time // when they first did
+	dueUnread time.Time // since when records are due, none of which is read
+}
+
+// fetchTime is more than the client and the broker need to bring a record that is
+// there: a fetch waits for 2 s at most.
+const fetchTime = 3 * time.Second
 
 // ask has run look at what it holds, at once, without waiting for it.
 func (c *claim) ask() {
@@ -32,7 +40,10 @@ func (c *claim) ask() {
 // look goes over all records that were read and are not complete. It costs some
 // milliseconds where tens of thousands are held.
 func (c *claim) look(now time.Time) {
-	s := snapshot{next: c.unread, paused: c.paused}
+	s := snapshot{next: c.unread}
+	if !c.paused {
+		s.fetching = c.fetching
+	}
 	for due, j := range c.window.All() {
 		s.add(j, due <= now.UnixMilli())
 	}
@@ -79,32 +90,46 @@ func (c *claim) hasUnread(end int64) bool {
 // those before it are due.
 //
 // Of records that were read everything is known. Of those that were not, only how many
-// they are: they count for neither age (they are younger than what was read, which is
-// held until it is complete), and the last of those that wait is due, by the schedule,
-// within the tier's longest delay from now. What a header says otherwise is not known
-// before it is read.
+// they are: the last of those that wait is due, by the schedule, within the tier's
+// longest delay from now, and what a header says otherwise is not known before it is
+// read. They are younger than what was read, which is held until it is complete, so
+// they count for no age; but where all that is due is unread, it has been due for at
+// least as long as that has been so.
 func (c *claim) reading(now time.Time, end, young int64) metrics.Partition {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.seen
-	due, held := split(c.unreadUpTo(end), s.next, young)
+	due, held := split(c.unreadUpTo(now, end), s.next, young)
 	at := metrics.Partition{Due: int64(s.due) + due, Held: int64(s.held) + held, Furthest: s.furthest}
 	if last := now.Add(c.consumer.source.most); held > 0 && last.After(s.furthest) {
 		at.Furthest = last
 	}
-	at.OldestDue, at.Oldest = ago(now, s.dueSince), ago(now, s.oldest)
+	at.OldestDue, at.Oldest = ago(now, earlier(s.dueSince, c.dueUnread(now, at.Due))), ago(now, s.oldest)
 	return at
+}
+
+// dueUnread returns since when records are due of which none is read; zero: that is not
+// so. The caller holds mu.
+func (c *claim) dueUnread(now time.Time, due int64) time.Time {
+	switch {
+	case due == 0 || c.seen.due > 0:
+		c.measured.dueUnread = time.Time{}
+	case c.measured.dueUnread.IsZero():
+		c.measured.dueUnread = now
+	}
+	return c.measured.dueUnread
 }
 
 // unreadUpTo counts what is not read yet. The markers that end transactions, and
 // aborted records, have offsets and never come: what is at the end, and has not come
-// since the measurement before although the client fetches, is of that kind. The caller
-// holds mu.
-func (c *claim) unreadUpTo(end int64) int64 {
-	before := c.measured
-	c.measured = measured{c.seen.next, end}
-	fetches := !c.seen.paused && !c.relay.troubles.has(kindRead, c.consumer.source.topic)
-	if c.measured == before && fetches {
+// although the client had the time to fetch it, is of that kind. The caller holds mu.
+func (c *claim) unreadUpTo(now time.Time, end int64) int64 {
+	m := &c.measured
+	if m.since.IsZero() || m.next != c.seen.next || m.end != end {
+		m.next, m.end, m.since = c.seen.next, end, now
+	}
+	fetches := !c.seen.fetching.IsZero() && !c.relay.troubles.isOpen(kindRead, c.name)
+	if fetches && now.Sub(m.since) >= fetchTime && now.Sub(c.seen.fetching) >= fetchTime {
 		return 0
 	}
 	return max(0, end-c.seen.next)

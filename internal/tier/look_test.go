@@ -114,14 +114,80 @@ func TestMarkersAtTheEndAreNoLag(t *testing.T) {
 		if got := r.readingNow(2, -1); got.Due != 2 {
 			t.Errorf("at first: %d due, want 2: they may be records", got.Due)
 		}
+		time.Sleep(fetchTime)
 		if got := r.readingNow(2, -1); got.Due != 0 {
 			t.Errorf("then: %d due, want 0: the client fetches, and nothing came", got.Due)
 		}
-		r.relay.raise(kindRead, "orders", sarama.ErrTopicAuthorizationFailed)
+		r.relay.raise(kindRead, "orders/0", sarama.ErrTopicAuthorizationFailed)
 		if got := r.readingNow(2, -1); got.Due != 2 {
 			t.Errorf("while the topic cannot be read: %d due, want 2", got.Due)
 		}
 	})
+}
+
+// What is not read although the client does not fetch are no markers.
+func TestUnreadRecordsCountWhileNothingIsFetched(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, source{topic: rigTopic, label: "1", step: 1, delay: time.Minute, least: time.Minute}, window.Config{Records: 100, Horizon: 5 * time.Second})
+		defer r.stop()
+		r.read(time.Now().Add(time.Minute)) // the next ones are due later than the horizon
+		unread := func() int64 {
+			at := r.readingNow(101, -1)
+			return at.Due
+		}
+		for range 3 {
+			if n := unread(); n != 100 || !r.group.isPaused() {
+				t.Fatalf("%d unread, paused %v, want 100 while it pauses", n, r.group.isPaused())
+			}
+			time.Sleep(10 * time.Second)
+		}
+		for r.group.isPaused() {
+			time.Sleep(100 * time.Millisecond)
+			synctest.Wait()
+		}
+		if n := unread(); n != 100 {
+			t.Errorf("%d unread in the first look after a pause, want 100: the fetch has not answered yet", n)
+		}
+		time.Sleep(fetchTime + tickInterval)
+		if n := unread(); n != 0 {
+			t.Errorf("%d unread although the client fetches, want none", n)
+		}
+	})
+}
+
+func TestRecordsThatAreDueAndUnreadHaveAnAge(t *testing.T) {
+	c := newStoppedRig(t, source{topic: "orders", label: "main"}, window.Config{Records: 100}).claim
+	at := time.Now()
+	ages := func(after time.Duration, end int64, due int) time.Duration {
+		c.seen.due = due
+		return c.reading(at.Add(after), end, -1).OldestDue
+	}
+	for _, step := range []struct {
+		name  string
+		after time.Duration
+		end   int64
+		due   int // records that are read and due
+		want  time.Duration
+	}{
+		{"nothing is due", 0, 0, 0, 0},
+		{"the first measurement", time.Minute, 10, 0, 0},
+		{"more have come", 3 * time.Minute, 20, 0, 2 * time.Minute},
+		{"one is read", 4 * time.Minute, 20, 1, 0}, // whose own age counts
+		{"and done", 5 * time.Minute, 20, 0, 0},
+		{"none came since", 6 * time.Minute, 20, 0, time.Minute},
+	} {
+		if got := ages(step.after, step.end, step.due); got != step.want {
+			t.Errorf("%s: %v, want %v", step.name, got, step.want)
+		}
+	}
+}
+
+func TestRetiredTierDoesNotWaitByTheSchedule(t *testing.T) {
+	retired := minute
+	retired.retired = true
+	if !minute.waits() || retired.waits() {
+		t.Errorf("waits %v, retired %v; want only the configured tier to: the records of the other are due by their headers alone", minute.waits(), retired.waits())
+	}
 }
 
 func TestJobThatIsBackBeforeItsLeavingWasNotedIsNotOutside(t *testing.T) {

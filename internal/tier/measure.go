@@ -29,8 +29,8 @@ func (o offsets) get(topic string, p int32) (value int64, ok bool) {
 // broker for offsets three times at most.
 //
 // An error says what could not be measured; the rest was. What could not keeps its
-// last numbers while the partition is assigned. kafka.Unreachable holds for the error
-// only if nobody answered.
+// last numbers for a few measurements, and has none after that. kafka.Unreachable holds
+// for the error only if nobody answered.
 func Measure(cluster *kafka.Cluster, relays []*Relay, now time.Time) error {
 	m := measurement{now: now}
 	for _, r := range relays {
@@ -40,8 +40,20 @@ func Measure(cluster *kafka.Cluster, relays []*Relay, now time.Time) error {
 	if len(topics) == 0 {
 		return m.knock(cluster)
 	}
+	err := m.ask(cluster, topics)
+	for _, s := range m.sessions {
+		m.measure(s)
+	}
+	for _, r := range relays {
+		m.countDeadLetters(r)
+	}
+	return err
+}
+
+// ask asks for the offsets, and goes on asking only while somebody answers.
+func (m *measurement) ask(cluster *kafka.Cluster, topics map[string][]int32) error {
 	ends, errEnds := cluster.Ends(topics)
-	if len(ends) == 0 {
+	if len(ends) == 0 && cluster.Silent() {
 		return errEnds
 	}
 	m.ends = ends
@@ -49,12 +61,6 @@ func Measure(cluster *kafka.Cluster, relays []*Relay, now time.Time) error {
 	m.asked = m.youngSince()
 	young, errYoung := cluster.Since(m.asked)
 	m.begins, m.young = begins, young
-	for _, s := range m.sessions {
-		m.measure(s)
-	}
-	for _, r := range relays {
-		m.countDeadLetters(r)
-	}
 	return firstOf(errEnds, errBegins, errYoung)
 }
 
@@ -152,9 +158,11 @@ func (m *measurement) measure(s *session) {
 		if _, asked := m.asked.get(topic, p); known && asked {
 			young, known = m.young.get(topic, p)
 		}
-		if known {
-			s.note(p, c.reading(m.now, end, young))
+		if !known {
+			s.miss(p)
+			continue
 		}
+		s.note(p, c.reading(m.now, end, young))
 	}
 	s.noteWindow()
 }
@@ -169,9 +177,29 @@ func (s *session) note(p int32, at metrics.Partition) {
 	}
 	s.consumer.metrics.SetPartition(p, at)
 	if s.measured == nil {
-		s.measured = map[int32]metrics.Partition{}
+		s.measured, s.missed = map[int32]metrics.Partition{}, map[int32]int{}
 	}
 	s.measured[p] = at
+	delete(s.missed, p)
+}
+
+// missesUntilUnknown is how many measurements in a row must fail before the numbers of
+// a partition count as unknown: a leader that moves takes no longer.
+const missesUntilUnknown = 3
+
+// miss takes back what is known of a partition, once it could not be measured for some
+// time: an old number looks like a new one.
+func (s *session) miss(p int32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, known := s.measured[p]; !known {
+		return
+	}
+	if s.missed[p]++; s.missed[p] == missesUntilUnknown {
+		s.consumer.metrics.RemovePartition(p)
+		delete(s.measured, p)
+		delete(s.missed, p)
+	}
 }
 
 func (s *session) noteWindow() {

@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/retryd/retryd/internal/kafka"
 	"github.com/retryd/retryd/internal/metrics"
@@ -111,7 +113,17 @@ func TestMeasureSaysThatNobodyAnswers(t *testing.T) {
 	if err := Measure(f.cluster, []*Relay{r}, time.Now()); err != nil {
 		t.Fatal(err)
 	}
+	harness.CreateTopic(t, f.brokers, "loans", 1, nil)
+	measured, err := New(resolved(f.waitingRelay("loans")), f.deps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	measured.cluster = f.cluster
+	harness.WaitFor(t, time.Minute, "the topics", func() bool { _, err := measured.tryPrepare(); return err == nil })
 	f.broker.Close()
+	if err := Measure(f.cluster, []*Relay{measured}, time.Now()); !kafka.Unreachable(err) {
+		t.Errorf("error %v of a measurement, want one that says so", err)
+	}
 	if err := Measure(f.cluster, []*Relay{r}, time.Now()); !kafka.Unreachable(err) {
 		t.Errorf("error %v, want one that says so", err)
 	}
@@ -154,6 +166,126 @@ func TestMeasurementOfASessionThatEndedIsDropped(t *testing.T) {
 	s.note(0, metrics.Partition{Due: 1}) // it was under way
 	if n, err := testutil.GatherAndCount(registry, "retryd_lag_records"); n != 0 || err != nil {
 		t.Errorf("%d series of the lag (%v) after the end of the session", n, err)
+	}
+}
+
+func TestNumbersOfAPartitionThatCannotBeMeasuredAreTakenBack(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	r := &Relay{metrics: metrics.New(registry, "test").Relay("orders", 1)}
+	c := r.newConsumer(source{topic: "orders", label: metrics.TierMain})
+	s := &session{consumer: c, claims: map[int32]*claim{0: nil, 1: nil}}
+	known := func() int {
+		n, err := testutil.GatherAndCount(registry, "retryd_oldest_due_age_seconds")
+		if in := len(s.measurements()); err != nil || in != n {
+			t.Fatalf("%d partitions have series (%v), %d count for the status", n, err, in)
+		}
+		return n
+	}
+	for range 2 {
+		s.note(0, metrics.Partition{Due: 1})
+		s.note(1, metrics.Partition{Due: 1})
+		for range missesUntilUnknown - 1 {
+			s.miss(1)
+		}
+		if n := known(); n != 2 {
+			t.Errorf("%d partitions are known after a moment, want 2", n)
+		}
+	}
+	s.miss(1)
+	s.note(1, metrics.Partition{})
+	for range missesUntilUnknown + 1 {
+		s.miss(1)
+	}
+	if n := known(); n != 1 {
+		t.Errorf("%d partitions are known, want the other one alone", n)
+	}
+	s.note(1, metrics.Partition{})
+	if n := known(); n != 2 {
+		t.Errorf("%d partitions are known after a measurement, want 2", n)
+	}
+}
+
+// listing is a cluster whose answers to the question for offsets the test can change.
+func listing(t *testing.T, f *field, no func(at int64) int16) {
+	t.Helper()
+	fake, err := kfake.NewCluster(kfake.NumBrokers(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(fake.Close)
+	fake.ControlKey(int16(kmsg.ListOffsets), func(request kmsg.Request) (kmsg.Response, error, bool) {
+		fake.KeepControl()
+		asked := request.(*kmsg.ListOffsetsRequest)
+		answer := asked.ResponseKind().(*kmsg.ListOffsetsResponse)
+		for _, topic := range asked.Topics {
+			said := kmsg.NewListOffsetsResponseTopic()
+			said.Topic = topic.Topic
+			for _, p := range topic.Partitions {
+				one := kmsg.NewListOffsetsResponseTopicPartition()
+				one.Partition, one.ErrorCode, one.Offset = p.Partition, no(p.Timestamp), 0
+				said.Partitions = append(said.Partitions, one)
+			}
+			answer.Topics = append(answer.Topics, said)
+		}
+		return answer, nil, true
+	})
+	f.brokers = fake.ListenAddrs()
+	f.deps.Kafka.Brokers = f.brokers
+	f.deps.Producers = kafka.NewProducers(f.deps.Kafka)
+	t.Cleanup(f.deps.Producers.Close)
+	cluster, err := kafka.Connect(t.Context(), f.deps.Kafka)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cluster.Close() })
+	f.cluster = cluster
+}
+
+func TestMeasureOfWhatIsPartlyKnown(t *testing.T) {
+	const earliest, leaderMoved = -2, 6 // of the protocol
+	tests := []struct {
+		name  string
+		no    func(at int64) int16
+		known int // partitions
+	}{
+		{"brokers answer, and no partition has a leader", func(int64) int16 { return leaderMoved }, 0},
+		{"the ends are known and the begins are not", func(at int64) int16 {
+			if at == earliest {
+				return leaderMoved
+			}
+			return 0
+		}, 1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			f := newField(t, nil)
+			listing(t, f, tt.no)
+			harness.CreateTopic(t, f.brokers, "orders", 1, nil)
+			r, err := New(resolved(f.waitingRelay("orders")), f.deps)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.cluster, r.started = f.cluster, true
+			harness.WaitFor(t, time.Minute, "the topics", func() bool { _, err := r.tryPrepare(); return err == nil })
+			if err := Measure(f.cluster, []*Relay{r}, time.Now()); err == nil || kafka.Unreachable(err) {
+				t.Errorf("error %v, want one that says no: the brokers answer", err)
+			}
+			if n := r.Status().DLT.Records; n != nil {
+				t.Errorf("%d dead letters, want none known", *n)
+			}
+			c := r.newConsumer(r.configured()[1])
+			s := &session{consumer: c}
+			s.claims = map[int32]*claim{0: newClaim(s, 0, 0)}
+			c.session.Store(s)
+			r.members.expect([]*consumer{c})
+			s.note(0, metrics.Partition{Due: 7})
+			for range missesUntilUnknown {
+				_ = Measure(f.cluster, []*Relay{r}, time.Now())
+			}
+			if n := len(s.measurements()); n != tt.known {
+				t.Errorf("%d partitions are known after a few measurements, want %d", n, tt.known)
+			}
+		})
 	}
 }
 

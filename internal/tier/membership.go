@@ -2,6 +2,9 @@ package tier
 
 import (
 	"errors"
+	"slices"
+	"strconv"
+	"sync"
 	"time"
 
 	"github.com/IBM/sarama"
@@ -38,17 +41,54 @@ func (c *consumer) tell(t trouble) {
 	}
 }
 
+// leaderMoves is how long a partition may take to get another leader: a broker that
+// fell silent is given up after 9 s (broker.session.timeout.ms).
+const leaderMoves = 15 * time.Second
+
 // failed tells of an error between two fetches or two heartbeats. The client tries
-// again by itself; brokers that do not answer end the session, too, if they stay away,
-// and so do heartbeats that fail: the end of the session tells of those.
+// again by itself. A partition without a leader does not end the session, so it is told
+// here; heartbeats that fail do, and the end of the session tells of those.
 func (c *consumer) failed(err error) {
 	c.lastError.note(time.Now(), explain(err))
 	var fetch *sarama.ConsumerError
-	switch {
-	case !errors.As(err, &fetch):
-	case kafka.Unreachable(err):
-		c.relay.warn(kindRead.began(), c.source.topic, err)
-	default:
-		c.relay.raise(kindRead, c.source.topic, err)
+	if !errors.As(err, &fetch) {
+		return
 	}
+	t := troubleOf(kindRead, partitionName(fetch.Topic, fetch.Partition), fetch.Err)
+	if kafka.Unreachable(fetch.Err) {
+		t.grace = leaderMoves
+	}
+	c.relay.tell(t)
+}
+
+// partitionName is what a trouble with one partition is about.
+func partitionName(topic string, p int32) string {
+	return topic + "/" + strconv.Itoa(int(p))
+}
+
+// members are a relay's consumers. They are safe for concurrent use.
+type members struct {
+	mu   sync.Mutex
+	list []*consumer
+}
+
+// expect names all consumers, before any of them runs.
+func (m *members) expect(consumers []*consumer) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.list = slices.Clone(consumers)
+}
+
+// forget takes out the consumer of a retired tier.
+func (m *members) forget(c *consumer) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.list = slices.DeleteFunc(m.list, func(each *consumer) bool { return each == c })
+}
+
+// all returns the consumers, main's first; none before the topics stood once.
+func (m *members) all() []*consumer {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.list)
 }

@@ -3,6 +3,7 @@ package tier
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -90,10 +91,93 @@ func TestUsualRebalanceIsNotHeardOf(t *testing.T) {
 				t.Fatal("not ready")
 			}
 			r.relay.over(kindMember, "g1")
-			time.Sleep(time.Second)
+			time.Sleep(moment)
 		}
 		if diff := cmp.Diff([]string{"info relay is ready"}, lines(logs)); diff != "" {
 			t.Errorf("log (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestGroupThatGathersAgainAndAgainIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, logs := observedMember(t)
+		go r.relay.tick(t.Context())
+		for range 20 {
+			r.lose(t, sarama.ErrRebalanceInProgress)
+			time.Sleep(moment - 2*time.Second)
+			r.relay.over(kindMember, "g1")
+			time.Sleep(time.Second)
+		}
+		r.lose(t, sarama.ErrRebalanceInProgress)
+		if s := r.relay.Status(); s.Ready {
+			t.Errorf("ready although the group gathers every %v", moment-time.Second)
+		}
+		if n := logs.FilterMessage(kindMember.began()).Len(); n == 0 {
+			t.Error("no line tells of it")
+		}
+	})
+}
+
+func TestPartitionWithoutALeaderIsToldWhenItLasts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, logs := observedMember(t)
+		r.start()
+		defer r.stop()
+		go r.relay.tick(t.Context())
+		began := time.Now()
+		leaderless := &sarama.ConsumerError{Topic: rigTopic, Partition: 1, Err: sarama.ErrLeaderNotAvailable}
+		for time.Since(began) < time.Hour {
+			r.consumer.failed(leaderless)
+			r.read(time.Now().Add(time.Hour)) // of partition 0, which says nothing of 1
+			time.Sleep(2*time.Second + time.Millisecond)
+			s, lasts := r.relay.Status(), time.Since(began)
+			if s.Ready && lasts > leaderMoves+tickInterval || !s.Ready && lasts < leaderMoves {
+				t.Fatalf("ready %v after %v, want it until %v: %v", s.Ready, lasts, leaderMoves, s.Problems)
+			}
+		}
+		s := r.relay.Status()
+		if want := "cannot read orders.retry.1/1: the partition has no leader for the moment"; s.Fault || len(s.Problems) != 1 || s.Problems[0].Text != want {
+			t.Errorf("fault %v, problems %v, want %q", s.Fault, s.Problems, want)
+		}
+		time.Sleep(readQuiet + tickInterval)
+		want := []string{
+			"warn cannot read a partition for= topic=orders.retry.1 partition=1 error=the partition has no leader for the moment",
+			"info partition is read again topic=orders.retry.1 partition=1",
+		}
+		var got []string
+		for _, line := range lines(logs) {
+			if after := strings.Index(line, " after="); after >= 0 {
+				line = line[:after]
+			}
+			if !strings.Contains(line, "relay is ready") {
+				got = append(got, line)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" || !r.relay.Status().Ready {
+			t.Errorf("ready %v, log (-want +got):\n%s", r.relay.Status().Ready, diff)
+		}
+	})
+}
+
+func TestPartitionThatMayNotBeReadIsToldAtOnceWhateverOthersDo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, _ := observedMember(t)
+		r.start()
+		for p := range int32(2) {
+			r.consumer.failed(&sarama.ConsumerError{Topic: rigTopic, Partition: p, Err: sarama.ErrTopicAuthorizationFailed})
+		}
+		r.read(time.Now().Add(time.Hour)) // of partition 0
+		s := r.relay.Status()
+		if want := "cannot read orders.retry.1/1: not authorized: grant Read on the topic"; s.Ready || len(s.Problems) != 1 || s.Problems[0].Text != want {
+			t.Errorf("ready %v, problems %v, want it unready with %q", s.Ready, s.Problems, want)
+		}
+		r.stop()
+		r.consumer.failed(&sarama.ConsumerError{Topic: rigTopic, Partition: 0, Err: sarama.ErrTopicAuthorizationFailed})
+		r.session.claims[1] = newClaim(r.session, 1, 0)
+		r.session.forget()
+		if s := r.relay.Status(); len(s.Problems) > 0 {
+			t.Errorf("problems %v after the session", s.Problems)
 		}
 	})
 }

@@ -57,6 +57,9 @@ func (r *Relay) Stalled(now time.Time) string {
 		}
 	}
 	for _, c := range r.members.all() {
+		if d := c.writing.stands(age, commitPatience); d > 0 {
+			return fmt.Sprintf("a commit of group %s has not ended for %s", c.source.group, d)
+		}
 		if s := c.session.Load(); s != nil {
 			if what := s.stalled(age); what != "" {
 				return what
@@ -67,9 +70,6 @@ func (r *Relay) Stalled(now time.Time) string {
 }
 
 func (s *session) stalled(age time.Duration) string {
-	if d := s.writing.stands(age, commitPatience); d > 0 {
-		return fmt.Sprintf("a commit of group %s has not ended for %s", s.member.Group, d)
-	}
 	for p, c := range s.claims {
 		if d := c.turning.stands(age, loopPatience); d > 0 {
 			return fmt.Sprintf("the loop of partition %s/%d has not gone round for %s", s.consumer.source.topic, p, d)

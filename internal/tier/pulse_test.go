@@ -14,7 +14,7 @@ func TestStalledNamesWhatStandsStill(t *testing.T) {
 		want string
 	}{
 		{"attempt", func(r *rig) *pulse { return &r.relay.working[0] }, rigTimeout + attemptPatience, "an attempt has not ended for 41s, endpoint.timeout is 10s"},
-		{"commit", func(r *rig) *pulse { return &r.session.writing }, commitPatience, "a commit of group g-retry-orders.retry.1 has not ended for 5m1s"},
+		{"commit", func(r *rig) *pulse { return &r.consumer.writing }, commitPatience, "a commit of group g-retry-orders.retry.1 has not ended for 5m1s"},
 		{"loop of a claim", func(r *rig) *pulse { return &r.claim.turning }, loopPatience, "the loop of partition orders.retry.1/0 has not gone round for 31s"},
 		{"look at the topics", func(r *rig) *pulse { return &r.relay.watching }, watchPatience, "the look at the topics has not ended for 30m1s"},
 	}
@@ -43,7 +43,7 @@ func TestStalledNamesWhatStandsStill(t *testing.T) {
 // stalledRig is a rig whose relay knows of its claim.
 func stalledRig(t *testing.T) *rig {
 	r := newStoppedRig(t, minute, windowOf(100))
-	r.session.member.Group = "g-retry-orders.retry.1"
+	r.consumer.source.group = "g-retry-orders.retry.1"
 	r.consumer.session.Store(r.session)
 	r.relay.members.expect([]*consumer{r.consumer})
 	return r

@@ -72,6 +72,7 @@ type Relay struct {
 	started bool                   // start was resolved; used by Run alone, like warned
 	warned  []string               // warnings of the last plan
 
+	drained     chan struct{} // closed when nothing of it is in flight any more
 	members     members
 	troubles    troubles
 	reach       reach
@@ -100,6 +101,7 @@ func New(c Config, d Deps) (*Relay, error) {
 		metrics: d.Metrics.Relay(c.Name, len(schedule.Steps)),
 		log:     d.Log.With(zap.String(logging.FieldRelay, c.Name)),
 		jobs:    make(chan *job),
+		drained: make(chan struct{}),
 		born:    time.Now(),
 		working: make([]pulse, c.Endpoint.MaxInFlight),
 	}
@@ -114,12 +116,18 @@ func New(c Config, d Deps) (*Relay, error) {
 // finish, commits and leaves the groups. abort gives up on what is in flight: it is
 // not complete, so it is repeated by the next owner. Every error is logged, counted
 // and shown by Status; none ends a relay.
+//
+// A look at the topics that waits for brokers that hang outlasts what is in flight: once
+// Drained is closed, the caller may break cluster's connections.
 func (r *Relay) Run(ctx, abort context.Context, cluster *kafka.Cluster) {
 	r.cluster = cluster
 	defer r.client.Close()
 	r.log.Info("relay starts", zap.String("ordering", r.config.Ordering+": "+r.config.OrderingSentence()))
+	drained := sync.OnceFunc(func() { close(r.drained) })
+	defer drained()
+	unprepared := context.AfterFunc(ctx, drained) // nothing is in flight before it is
 	sources, ok := r.prepare(ctx)
-	if !ok {
+	if !unprepared() || !ok {
 		return
 	}
 	working, stopWorking := context.WithCancel(abort)
@@ -131,11 +139,17 @@ func (r *Relay) Run(ctx, abort context.Context, cluster *kafka.Cluster) {
 	for _, c := range r.expect(sources) {
 		consumers.Go(func() { c.run(ctx, abort) })
 	}
-	r.watch(ctx)
+	var watching sync.WaitGroup
+	watching.Go(func() { r.watch(ctx) })
 	consumers.Wait()
 	stopWorking()
 	workers.Wait()
+	drained()
+	watching.Wait()
 }
+
+// Drained is closed when Run is over but for a look at the topics.
+func (r *Relay) Drained() <-chan struct{} { return r.drained }
 
 // expect makes the consumers, before any of them runs. The relay is ready when they
 // have joined their groups.

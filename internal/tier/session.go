@@ -35,7 +35,6 @@ type session struct {
 	stop  context.CancelFunc
 	wrote sync.WaitGroup // the commit writer
 
-	writing pulse
 	acked   map[int32]int64 // what the last acknowledged commit held
 	failing time.Time       // when the first of the commits that failed in a row began; used by the one that commits, like acked
 
@@ -43,6 +42,7 @@ type session struct {
 	sent     time.Time                   // when the last acknowledged commit was sent; zero: none
 	over     bool                        // nothing more is measured
 	measured map[int32]metrics.Partition // as far as it was
+	missed   map[int32]int               // measurements in a row without the partition
 }
 
 // begin settles where each claim starts, and commits it: that is the lease, and
@@ -115,10 +115,13 @@ func (s *session) forget() {
 	for p := range s.claims {
 		s.consumer.metrics.RemovePartition(p)
 	}
+	s.measured = nil
 	s.mu.Unlock()
 	s.consumer.metrics.SetWindow(0, 0)
 	s.consumer.relay.drop(kindCommit, s.member.Group)
-	s.consumer.relay.drop(kindRead, s.consumer.source.topic)
+	for p := range s.claims {
+		s.consumer.relay.drop(kindRead, partitionName(s.consumer.source.topic, p))
+	}
 }
 
 // leaveBudget gives back the claims' shares, also of those that never ran.
@@ -126,4 +129,38 @@ func (s *session) leaveBudget() {
 	for _, c := range s.claims {
 		c.share.Leave()
 	}
+}
+
+// handler adapts a consumer to sarama's group handler.
+type handler struct{ c *consumer }
+
+// Setup begins a session before any claim is read.
+func (h handler) Setup(s sarama.ConsumerGroupSession) error {
+	h.c.metrics.Rebalanced()
+	begun, err := h.c.begin(s)
+	if err != nil {
+		return err
+	}
+	h.c.session.Store(begun)
+	h.c.joined()
+	h.c.relay.over(kindMember, h.c.source.group)
+	return nil
+}
+
+// ConsumeClaim reads one partition until it is revoked.
+func (h handler) ConsumeClaim(s sarama.ConsumerGroupSession, claim sarama.ConsumerGroupClaim) error {
+	running := h.c.session.Load()
+	return running.consume(s.Context(), claim)
+}
+
+// Cleanup ends the session after all claims have returned. It is also called after
+// a Setup that failed, when there is none.
+func (h handler) Cleanup(gs sarama.ConsumerGroupSession) error {
+	if s := h.c.session.Load(); s != nil {
+		h.c.lost(context.Cause(gs.Context()))
+		s.finish()
+		s.forget()
+		h.c.session.Store(nil)
+	}
+	return nil
 }

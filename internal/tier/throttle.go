@@ -30,7 +30,7 @@ func (c *claim) ahead(now time.Time) bool {
 
 func (c *claim) resume() {
 	c.consumer.group.Resume(c.topicPartition())
-	c.paused = false
+	c.paused, c.fetching = false, time.Now()
 }
 
 func (c *claim) topicPartition() map[string][]int32 {

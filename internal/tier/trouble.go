@@ -13,11 +13,12 @@ import (
 // trouble is something that does not work, from its beginning to its end.
 type trouble struct {
 	kind    kind
-	of      string        // the topic or the group
+	of      string        // the topic, partition, group or endpoint
 	why     string        // with how to mend it
 	fault   bool          // a person has to mend it
 	passing bool          // another reason is no news: it may change with each try
 	common  bool          // the same for all topics and relays: one line is enough
+	away    bool          // brokers do not answer or cannot serve
 	grace   time.Duration // it is shown, and keeps from being ready, only when it lasts longer
 	hush    time.Duration // it is logged only when it lasts longer
 	records int           // how many it holds up; the last one of them ends it
@@ -34,7 +35,15 @@ type troubles struct {
 
 	mu    sync.Mutex
 	open  []trouble
-	ready bool // was ready once
+	past  []past // those that ended a moment ago
+	ready bool   // was ready once
+}
+
+// past is a trouble that has ended.
+type past struct {
+	kind         kind
+	of           string
+	since, until time.Time
 }
 
 // allow is asked whether a trouble's line may be written, where it would be news, and
@@ -48,18 +57,31 @@ func (t *troubles) raise(n trouble, now time.Time, may allow) (raised trouble, l
 	defer t.mu.Unlock()
 	at := t.find(n.kind, n.of)
 	if at == nil {
-		t.open = append(t.open, trouble{kind: n.kind, of: n.of, since: now, why: n.why})
+		t.open = append(t.open, trouble{kind: n.kind, of: n.of, since: t.sinceBefore(n, now), why: n.why})
 		t.some.Store(true)
 		at = &t.open[len(t.open)-1]
 	}
 	if at.why != n.why && !n.passing {
 		at.asked = false
 	}
-	at.why, at.fault, at.passing, at.common = n.why, n.fault, n.passing, n.common
+	at.why, at.fault, at.passing, at.common, at.away = n.why, n.fault, n.passing, n.common, n.away
 	at.grace, at.hush, at.renewed = n.grace, n.hush, now
 	at.records += n.records
 	log = at.ripen(now, may)
 	return *at, log
+}
+
+// sinceBefore returns when a trouble began: where it ended less than a moment ago, it
+// goes on. A group that gathers again and again delivers next to nothing. The caller
+// holds mu.
+func (t *troubles) sinceBefore(n trouble, now time.Time) time.Time {
+	t.past = slices.DeleteFunc(t.past, func(each past) bool { return now.Sub(each.until) >= moment })
+	for _, each := range t.past {
+		if each.kind == n.kind && each.of == n.of {
+			return each.since
+		}
+	}
+	return now
 }
 
 // ripen shows the troubles that have lasted for long enough, and returns those to log.
@@ -92,7 +114,7 @@ func (t *trouble) ripen(now time.Time, may allow) (log bool) {
 
 // end closes a trouble, or frees one of the records that it holds up. ok is false if
 // it goes on, or was not open.
-func (t *troubles) end(k kind, of string) (ended trouble, ok bool) {
+func (t *troubles) end(k kind, of string, now time.Time) (ended trouble, ok bool) {
 	if !t.some.Load() {
 		return trouble{}, false
 	}
@@ -108,6 +130,8 @@ func (t *troubles) end(k kind, of string) (ended trouble, ok bool) {
 	ended = *at
 	t.open = slices.DeleteFunc(t.open, func(each trouble) bool { return each.kind == k && each.of == of })
 	t.some.Store(len(t.open) > 0)
+	t.past = slices.DeleteFunc(t.past, func(each past) bool { return each.kind == k && each.of == of || now.Sub(each.until) >= moment })
+	t.past = append(t.past, past{kind: k, of: of, since: ended.since, until: now})
 	return ended, true
 }
 
@@ -127,6 +151,16 @@ func (t *troubles) has(k kind, of string) bool {
 	defer t.mu.Unlock()
 	at := t.find(k, of)
 	return at != nil && at.shown
+}
+
+// isOpen reports whether a trouble is open, shown or not yet.
+func (t *troubles) isOpen(k kind, of string) bool {
+	if !t.some.Load() {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.find(k, of) != nil
 }
 
 // lapsed returns what the open troubles of a kind are about that were not renewed
@@ -177,7 +211,7 @@ func (t *troubles) problems() (list []status.Problem, fault bool) {
 		}
 		open = slices.DeleteFunc(open, alike)
 		list = append(list, status.Problem{
-			Text: first.kind.text(strings.Join(of, ", "), first.why), Since: since, Blocking: first.kind.blocking(),
+			Text: first.kind.text(strings.Join(of, ", "), first.why), Since: since, Blocking: first.kind.blocking(), Away: first.away,
 		})
 	}
 	return list, fault

@@ -55,10 +55,10 @@ func TestTroubleThatWasKeptOutOfTheLogEndsOutOfIt(t *testing.T) {
 		var open troubles
 		open.raise(trouble{kind: kindCommit, of: "g"}, time.Now(), may)
 		open.raise(trouble{kind: kindCommit, of: "g"}, time.Now(), yes) // the same: nobody asks again
-		if ended, ok := open.end(kindCommit, "g"); !ok || ended.logged != logged {
+		if ended, ok := open.end(kindCommit, "g", time.Now()); !ok || ended.logged != logged {
 			t.Errorf("ended %v, its beginning logged %v, want true, %v", ok, ended.logged, logged)
 		}
-		if _, ok := open.end(kindCommit, "g"); ok {
+		if _, ok := open.end(kindCommit, "g", time.Now()); ok {
 			t.Error("a trouble ended twice")
 		}
 	}
@@ -92,7 +92,7 @@ func TestTroubleIsShownAndLoggedWhenItLasts(t *testing.T) {
 			t.Errorf("after %v %d lines, want one: %v", step.after, len(log), step.logging)
 		}
 	}
-	if ended, ok := open.end(kindMember, "g"); !ok || !ended.logged {
+	if ended, ok := open.end(kindMember, "g", at.Add(20*time.Second)); !ok || !ended.logged {
 		t.Errorf("ended %v, logged %v, want both", ok, ended.logged)
 	}
 }
@@ -101,12 +101,31 @@ func TestTroubleThatPassesIsNeverHeardOf(t *testing.T) {
 	at := time.Now()
 	var open troubles
 	open.raise(trouble{kind: kindTopics, of: "orders", grace: 5 * time.Second}, at, yes)
-	if ended, ok := open.end(kindTopics, "orders"); !ok || ended.logged {
+	if ended, ok := open.end(kindTopics, "orders", at.Add(time.Second)); !ok || ended.logged {
 		t.Errorf("ended %v, logged %v, want it ended without a line", ok, ended.logged)
 	}
-	open.raise(trouble{kind: kindTopics, of: "orders", grace: 5 * time.Second}, at.Add(4*time.Second), yes)
-	if log := open.ripen(at.Add(6*time.Second), yes); len(log) > 0 {
+	open.raise(trouble{kind: kindTopics, of: "orders", grace: 5 * time.Second}, at.Add(time.Second+moment), yes)
+	if log := open.ripen(at.Add(2*moment), yes); len(log) > 0 {
 		t.Error("two that pass count as one that lasts")
+	}
+}
+
+func TestTroubleThatComesBackWithinAMomentGoesOn(t *testing.T) {
+	began := time.Now()
+	var open troubles
+	n := trouble{kind: kindMember, of: "g", grace: moment}
+	raise := func(after time.Duration) trouble {
+		raised, _ := open.raise(n, began.Add(after), yes)
+		return raised
+	}
+	raise(0)
+	open.end(kindMember, "g", began.Add(3*time.Second))
+	if again := raise(moment); !again.since.Equal(began) || !again.shown {
+		t.Errorf("since %v, shown %v; want it since its beginning, and shown", again.since.Sub(began), again.shown)
+	}
+	open.end(kindMember, "g", began.Add(time.Minute))
+	if later := raise(time.Minute + moment); later.since.Equal(began) || later.shown {
+		t.Errorf("since %v, shown %v; want it new after a moment", later.since.Sub(began), later.shown)
 	}
 }
 
@@ -117,7 +136,7 @@ func TestTroubleEndsWithTheLastRecordThatItHoldsUp(t *testing.T) {
 	}
 	open.raise(trouble{kind: kindWrite, of: "orders.DLT"}, time.Now(), yes) // one of them once more
 	for left := 2; left >= 0; left-- {
-		if _, ended := open.end(kindWrite, "orders.DLT"); ended != (left == 0) {
+		if _, ended := open.end(kindWrite, "orders.DLT", time.Now()); ended != (left == 0) {
 			t.Errorf("with %d records held up it ended: %v", left, ended)
 		}
 	}
@@ -144,7 +163,7 @@ func TestRelayIsReadyWithoutABlockingTrouble(t *testing.T) {
 	if first := report(); ready || first {
 		t.Error("ready although the topics do not stand")
 	}
-	open.end(kindTopics, "orders")
+	open.end(kindTopics, "orders", time.Now())
 	open.raise(trouble{kind: kindEndpoint}, time.Now(), yes)
 	open.raise(trouble{kind: kindPause}, time.Now(), yes)
 	if first := report(); !ready || !first {
@@ -154,7 +173,7 @@ func TestRelayIsReadyWithoutABlockingTrouble(t *testing.T) {
 	if report(); ready {
 		t.Error("ready although the dead-letter topic takes nothing")
 	}
-	open.end(kindWrite, "orders.DLT")
+	open.end(kindWrite, "orders.DLT", time.Now())
 	if first := report(); !ready || first {
 		t.Error("not ready again, or for the first time twice")
 	}
@@ -171,16 +190,17 @@ func TestProblemsAreForPeople(t *testing.T) {
 		{kind: kindEndpoint, of: "http://h", why: "endpoint http://h/ gives no answer"},
 		{kind: kindWrite, of: "orders.DLT", why: "not authorized"},
 		{kind: kindCommit, of: "g1", why: "no broker answers"},
-		{kind: kindRead, of: "orders", why: "not authorized"},
+		{kind: kindRead, of: "orders/1", why: "not authorized"},
+		{kind: kindRead, of: "orders/0", why: "not authorized"},
 		{kind: kindTopics, of: "orders", why: "start is needed"},
 	} {
 		open.raise(n, at.Add(time.Duration(i)), yes)
 	}
 	want := []status.Problem{
-		{Text: "start is needed", Since: at.Add(8), Blocking: true},
+		{Text: "start is needed", Since: at.Add(9), Blocking: true},
 		{Text: "is not a member of g2, g1: joining", Since: at.Add(1), Blocking: true},
 		{Text: "is not a member of g3: not authorized", Since: at.Add(3), Blocking: true},
-		{Text: "cannot read topic orders: not authorized", Since: at.Add(7), Blocking: true},
+		{Text: "cannot read orders/1, orders/0: not authorized", Since: at.Add(7), Blocking: true},
 		{Text: "cannot commit for group g1: no broker answers", Since: at.Add(6), Blocking: true},
 		{Text: "cannot write to topic orders.DLT, its records are held: not authorized", Since: at.Add(5), Blocking: true},
 		{Text: "endpoint http://h/ gives no answer", Since: at.Add(4)},

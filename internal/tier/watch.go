@@ -9,15 +9,9 @@ import (
 	"github.com/retryd/retryd/internal/kafka"
 )
 
-const (
-	// recheckInterval is how often a relay looks at its topics: for a fault that was
-	// mended, for partitions that were added and for topics that were made anew.
-	recheckInterval = 30 * time.Second
-	// readQuiet is how long a topic that could not be read must have given no error
-	// before it counts as read again; while reading fails, there is one every 2 s
-	// (sarama's Consumer.Retry.Backoff). A record shows it at once.
-	readQuiet = 20 * time.Second
-)
+// recheckInterval is how often a relay looks at its topics: for a fault that was
+// mended, for partitions that were added and for topics that were made anew.
+const recheckInterval = 30 * time.Second
 
 // watch looks at the topics again until ctx ends, and passes on what changed. Relays
 // that started together look at different times.
@@ -33,34 +27,19 @@ func (r *Relay) watch(ctx context.Context) {
 			return
 		case <-next.C:
 			r.watching.beat(r.age())
-			err := r.look()
+			err := r.look(ctx)
 			r.watching.rest()
 			next.Reset(r.patience(err))
 		}
 	}
 }
 
-// tick shows the troubles that last, and ends those that nothing renews, until ctx
-// ends.
-func (r *Relay) tick(ctx context.Context) {
-	tick := time.NewTicker(tickInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case now := <-tick.C:
-			for _, topic := range r.troubles.lapsed(kindRead, now.Add(-readQuiet)) {
-				r.over(kindRead, topic)
-			}
-			r.ripen(now)
-		}
-	}
-}
-
-// look returns why the topics are not in order.
-func (r *Relay) look() error {
+// look returns why the topics are not in order. What ctx breaks off says nothing.
+func (r *Relay) look(ctx context.Context) error {
 	err := r.plan()
+	if ctx.Err() != nil {
+		return err
+	}
 	if err != nil {
 		r.raise(kindTopics, r.config.Topic, err)
 	} else {

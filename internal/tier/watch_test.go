@@ -65,7 +65,7 @@ func TestBrokersThatDidNotAnswerAreAskedAgainSoon(t *testing.T) {
 	r.uniform = func() float64 { return 0 } // the first look is at once
 
 	away.Store(true)
-	if err := r.look(); !kafka.Unreachable(err) {
+	if err := r.look(t.Context()); !kafka.Unreachable(err) {
 		t.Fatalf("a look at brokers that are away: %v", err)
 	}
 	if n := logs.FilterMessage("cannot look at the topics").Len(); n != 0 {
@@ -83,6 +83,70 @@ func TestBrokersThatDidNotAnswerAreAskedAgainSoon(t *testing.T) {
 	watching.Wait()
 	if r.troubles.find(kindTopics, "orders") != nil {
 		t.Error("the topics are not in order after a look that was answered")
+	}
+}
+
+// Brokers that hang when the relay stops hold up only its look at the topics, whose
+// connections can be broken then.
+func TestStopDoesNotWaitForALookAtBrokersThatHang(t *testing.T) {
+	for _, prepares := range []bool{true, false} {
+		f := newField(t, nil)
+		fake, err := kfake.NewCluster(kfake.NumBrokers(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer fake.Close()
+		f.brokers = fake.ListenAddrs()
+		f.deps.Kafka.Brokers = f.brokers
+		f.deps.Producers = kafka.NewProducers(f.deps.Kafka)
+		defer f.deps.Producers.Close()
+		cluster, err := kafka.Connect(t.Context(), f.deps.Kafka)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer cluster.Close()
+		harness.CreateTopic(t, f.brokers, "orders", 1, nil)
+		var hang atomic.Bool
+		hung, release := make(chan struct{}, 100), make(chan struct{})
+		fake.ControlKey(int16(kmsg.DescribeConfigs), func(kmsg.Request) (kmsg.Response, error, bool) {
+			fake.KeepControl()
+			if hang.Load() {
+				hung <- struct{}{}
+				fake.SleepControl(func() { <-release })
+			}
+			return nil, nil, false
+		})
+		hang.Store(prepares)
+		r, err := New(resolved(f.waitingRelay("orders")), f.deps)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.recheck = 100 * time.Millisecond
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			r.Run(ctx, context.Background(), cluster)
+		}()
+		if !prepares {
+			harness.WaitFor(t, time.Minute, "readiness", func() bool { return r.Status().Ready })
+			hang.Store(true)
+		}
+		<-hung
+		stop()
+		select {
+		case <-r.Drained():
+		case <-ended:
+			t.Error("it ended before it was drained")
+		}
+		select {
+		case <-ended:
+			t.Errorf("prepares %v: the look that hangs has ended by itself", prepares)
+		default:
+		}
+		cluster.HangUp()
+		<-ended
+		close(release)
 	}
 }
 

@@ -29,6 +29,22 @@ func TestMetadataSurvivesARoundTrip(t *testing.T) {
 	})
 }
 
+func TestMetadataErrorsAreForPeople(t *testing.T) {
+	good := Metadata{TopicID: [16]byte{1}}.Encode(42)
+	tests := map[string]string{
+		"":                                    "no metadata was committed",
+		"2" + good[1:]:                        `committed metadata is of another version: "2", this retryd reads 1`,
+		"consumer: a":                         "committed metadata is corrupt or belongs to another offset",
+		signed("AQ:", 42):                     "committed metadata is corrupt or belongs to another offset",
+		signed("AQAAAAAAAAAAAAAAAAAAA!:", 42): "committed metadata is corrupt or belongs to another offset: topic id: illegal base64 data at input byte 21",
+	}
+	for text, want := range tests {
+		if _, err := ParseMetadata(text, 42); err == nil || err.Error() != want {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+}
+
 func TestParseMetadataTellsWhatIsWrong(t *testing.T) {
 	good := Metadata{TopicID: [16]byte{1}}.Encode(42)
 	tests := []struct {
