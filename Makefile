@@ -41,9 +41,9 @@ build: ## Build the static binaries into dist/
 # The tests below test/ start the daemon as a process of its own, which the test
 # cache does not see: they always run.
 .PHONY: test
-test: tools promtool ## Run all tests, also against a real Kafka; needs a JDK 17+, Maven, systemd
-	go test $(RACE) -timeout 10m ./cmd/... ./internal/...
-	go test $(RACE) -timeout 20m -count=1 ./test/...
+test: tools promtool ## Run all tests, also against a real Kafka; needs a JDK 17+, Maven, systemd, prlimit
+	go test $(RACE) -timeout 6m ./cmd/... ./internal/...
+	go test $(RACE) -timeout 18m -count=1 ./test/...
 
 .PHONY: unit
 unit: ## Run the tests that need Go alone, without the race detector
@@ -70,6 +70,8 @@ tools:
 		need 'systemd-analyze checks the unit, and was not found: install systemd (Debian: apt-get install systemd); where there is none, as on macOS, run make unit, and make test on Linux'; \
 	[[ -x '$(PROMTOOL)' ]] || command -v apt-get >/dev/null || \
 		need 'promtool checks the metrics, and was not found: install Prometheus, which has it (macOS: brew install prometheus)'; \
+	command -v prlimit >/dev/null || \
+		need 'prlimit fills the disk of a broker, and was not found: install util-linux (Debian: apt-get install util-linux)'; \
 	[[ -n '$(RACE)' ]] || echo 'make test: without the race detector, which needs a C compiler (Debian: apt-get install gcc libc6-dev)'; \
 	exit $$missing
 

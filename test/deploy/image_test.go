@@ -149,6 +149,16 @@ func copyTree(t *testing.T, source, target string) (copied int) {
 	return copied
 }
 
+func TestImageIsBuiltByTheGoOfTheModule(t *testing.T) {
+	version := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(read(t, "go.mod"))
+	if version == nil {
+		t.Fatal("go.mod names no version of Go")
+	}
+	if want := (instruction{"FROM", "golang:" + version[1] + " AS build"}); dockerfile(t)[0] != want {
+		t.Errorf("the Dockerfile begins with %v, want %v", dockerfile(t)[0], want)
+	}
+}
+
 func TestImageHoldsOneStaticProgram(t *testing.T) {
 	dir := buildContext(t)
 	build := ""

@@ -147,10 +147,16 @@ min.insync.replicas=%d
 offsets.topic.replication.factor=%d
 transaction.state.log.replication.factor=%d
 transaction.state.log.min.isr=%d
+broker.session.timeout.ms=%d
 `, n.id, voters, n.addr, controllerAddr, n.addr, filepath.Join(n.dir, "data"),
-		replicas, inSync, replicas, replicas, inSync)
+		replicas, inSync, replicas, replicas, inSync, brokerSilence.Milliseconds())
 	return os.WriteFile(n.properties(), []byte(text+lightProperties), 0o644)
 }
+
+// brokerSilence is how long a broker may be silent until its partitions and groups move
+// to another one. It is longer than Kafka's 9 s: what retryd says meanwhile is looked at
+// by tests, on machines of any speed.
+const brokerSilence = 30 * time.Second
 
 // lightProperties make a cluster of a few small topics cheap to start, to run and
 // to clear, and let groups form and expire quickly. They change nothing that

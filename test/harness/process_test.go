@@ -1,12 +1,9 @@
 package harness
 
 import (
-	"bufio"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,39 +11,6 @@ import (
 )
 
 const testBound = time.Minute
-
-func TestChildDoesNotOutliveItsParent(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("only Linux tells a child of its parent's death")
-	}
-	parent := exec.Command(os.Args[0], "parent")
-	output, err := parent.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := parent.Start(); err != nil {
-		t.Fatal(err)
-	}
-	line, err := bufio.NewReader(output).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	child, err := strconv.Atoi(strings.TrimSpace(line))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := parent.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	parent.Wait() // says that it was killed
-	WaitFor(t, testBound, "the end of the child", func() bool { return !alive(child) })
-}
-
-// alive is false also for a zombie, which nobody may reap here.
-func alive(pid int) bool {
-	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
-	return err == nil && !strings.Contains(string(stat), ") Z ")
-}
 
 func TestTerminateKillsWhatDoesNotStop(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,7 +22,8 @@ type guarded struct {
 	kafka    *harness.SecureCluster
 	topic    string
 	endpoint *harness.Endpoint // refuses everything, so records walk the whole chain
-	config   string
+	relay    string
+	config   string // of this relay alone
 }
 
 // newGuarded makes a main topic, and grants nothing.
@@ -32,7 +32,8 @@ func newGuarded(t *testing.T, kafka *harness.SecureCluster, partitions int32) *g
 	g := &guarded{kafka: kafka, topic: harness.TopicName(t), endpoint: harness.StartEndpoint(t, always(http.StatusServiceUnavailable))}
 	kafka.CreateTopic(t, g.topic, partitions)
 	c := &chain{topic: g.topic, endpoint: g.endpoint, delays: []time.Duration{20 * time.Millisecond, 20 * time.Millisecond}}
-	g.config = configuration(kafka.Addrs(), "", c.relay("start: earliest"))
+	g.relay = c.relay("start: earliest")
+	g.config = configuration(kafka.Addrs(), "", g.relay)
 	return g
 }
 
@@ -172,80 +173,91 @@ func testPrintedAccessIsNeeded(t *testing.T, kafka *harness.SecureCluster) {
 	without(func(op sarama.AclOperation) bool { return op == sarama.AclOperationAlter })
 }
 
-// A right that is missing, from the start or later, is told alike by the log, by
-// /readyz and by the check, and no record is lost by it.
+// denial is a right that a relay lacks, and how that shows. The relay beside it has
+// all of its own, so that the process stays ready.
+type denial struct {
+	name  string
+	later bool // only when the relay is ready
+	right right
+	sign
+	consequences []string
+}
+
+// denials lists what a relay may lack.
+func (g *guarded) denials() []denial {
+	unread := sign{began: cannotRead, ended: "partition is read again",
+		why: "not authorized: grant Read on the topic", says: "cannot read " + g.topic + "/0: not authorized: grant Read on the topic"}
+	outside := sign{began: notMember, ended: "member of the group again",
+		why: "not authorized: grant Read on the group", says: "is not a member of " + g.group() + ": not authorized: grant Read on the group"}
+	unwritten := sign{began: cannotWrite, ended: "topic takes records again",
+		why: "topic " + g.tier(1) + " may not be written (not authorized): grant Write on it"}
+	hidden := sign{began: notReady, ended: "topics of the relay are in order again",
+		why: "topic " + g.topic + " may not be looked at (not authorized): grant Describe and DescribeConfigs on it"}
+	unburied := unwritten
+	unburied.why, unburied.says = "topic "+g.dlt()+" may not be written", "may not be written (not authorized): grant Write on it"
+
+	unstarted, ungrouped := hidden, hidden // the first look is at what was committed
+	unstarted.why = "topic " + g.topic + " may not be read (not authorized): grant Read on it"
+	unstarted.says = "may not be read"
+	ungrouped.why = "group " + g.group() + " may not be used (not authorized): grant Read on it"
+
+	describeMain, readMain := right{harness.Topic(g.topic), sarama.AclOperationDescribe}, right{harness.Topic(g.topic), sarama.AclOperationRead}
+	readGroup := right{harness.Group(g.group()), sarama.AclOperationRead}
+	writeTier, writeDLT := right{harness.Topic(g.tier(1)), sarama.AclOperationWrite}, right{harness.Topic(g.dlt()), sarama.AclOperationWrite}
+	return []denial{
+		{name: "describe main", right: describeMain, sign: hidden},
+		{name: "read main", right: readMain, sign: unstarted},
+		{name: "read main later", later: true, right: readMain, sign: unread, consequences: []string{cannotCommit, noLastCommit, lateCommit, gaveUp}},
+		{name: "read the group", right: readGroup, sign: ungrouped},
+		{name: "read the group later", later: true, right: readGroup, sign: outside, consequences: []string{cannotCommit, noLastCommit, lateCommit, gaveUp}},
+		{name: "write to a tier later", later: true, right: writeTier, sign: unwritten},
+		{name: "write to the dead-letter topic", right: writeDLT, sign: unburied},
+	}
+}
+
+// A right that is missing, from the start or later, is told alike everywhere, and no
+// record is lost by it.
 func testDeniedAccessIsTold(t *testing.T, kafka *harness.SecureCluster) {
 	t.Parallel()
-	describeMain := func(g *guarded) right { return right{harness.Topic(g.topic), sarama.AclOperationDescribe} }
-	readMain := func(g *guarded) right { return right{harness.Topic(g.topic), sarama.AclOperationRead} }
-	readGroup := func(g *guarded) right { return right{harness.Group(g.group()), sarama.AclOperationRead} }
-	writeTier := func(g *guarded) right { return right{harness.Topic(g.tier(1)), sarama.AclOperationWrite} }
-	writeDLT := func(g *guarded) right { return right{harness.Topic(g.dlt()), sarama.AclOperationWrite} }
-	tests := []struct {
-		name   string
-		denied func(*guarded) right
-		later  bool // only when the relay is ready
-	}{
-		{"describe main", describeMain, false},
-		{"read main", readMain, false},
-		{"read main later", readMain, true},
-		{"read the group", readGroup, false},
-		{"read the group later", readGroup, true},
-		{"write to a tier later", writeTier, true},
-		{"write to the dead-letter topic", writeDLT, false},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
+	for i, each := range new(guarded).denials() {
+		t.Run(each.name, func(t *testing.T) {
 			t.Parallel()
-			g := newGuarded(t, kafka, 1)
-			rights := g.grantPrinted(t)
-			denied := tt.denied(g)
-			if !tt.later {
-				kafka.Deny(t, denied.on, denied.op)
-			}
-			began := time.Now()
-			d := harness.StartDaemon(t, suite.Binary(t), g.config)
-			if tt.later {
-				d.WaitReady(t)
-				kafka.Deny(t, denied.on, denied.op)
-			}
-			kafka.Write(t, g.topic, "x")
-			expectTold(t, d, denied, began)
-			g.expectFailure(t, denied)
-
-			kafka.Revoke(t, denied.on, denied.op)
-			for _, r := range rights { // what was granted of it is revoked too
-				kafka.Grant(t, r.on, r.op)
-			}
-			g.awaitDeadLetter(t)
-			d.Stop(t)
+			g, sound := newGuarded(t, kafka, 1), newGuarded(t, kafka, 1)
+			testDenial(t, g, sound, g.denials()[i])
 		})
 	}
 }
 
-// limited is how long the daemon keeps back the repetition of a line.
-const limited = 30 * time.Second
+func testDenial(t *testing.T, g, sound *guarded, denied denial) {
+	sound.grantPrinted(t)
+	rights := g.grantPrinted(t)
+	s := denied.sign
+	s.manual, s.relay = "A right is missing.", g.topic
+	s.series, s.broken, s.sound = fmt.Sprintf("retryd_relay_ready{relay=%q}", g.topic), 0, 1
+	deny := func() { g.kafka.Deny(t, denied.right.on, denied.right.op) }
+	config := configuration(g.kafka.Addrs(), "", g.relay, sound.relay)
+	var d *harness.Daemon
+	var o *outage
+	if denied.later {
+		d = suite.Daemon(t, config)
+		o = s.expect(t, d)
+		deny()
+	} else {
+		deny()
+		d = harness.StartDaemon(t, suite.Binary(t), config)
+		o = s.fromStart(t, d)
+	}
+	g.kafka.Write(t, g.topic, "x")
+	g.kafka.Write(t, sound.topic, "y")
+	o.awaitTold(t)
+	sound.awaitDeadLetter(t)
+	g.expectFailure(t, denied.right)
 
-// expectTold waits until /readyz tells of the missing right, and looks for a few
-// lines in the log that do.
-func expectTold(t *testing.T, d *harness.Daemon, denied right, began time.Time) {
-	t.Helper()
-	tells := func(line string) bool {
-		return strings.Contains(line, denied.on.ResourceName) && strings.Contains(line, "not authorized") &&
-			strings.Contains(line, "grant "+denied.op.String()+" ")
+	g.kafka.Revoke(t, denied.right.on, denied.right.op)
+	for _, r := range rights { // what was granted of it is revoked too
+		g.kafka.Grant(t, r.on, r.op)
 	}
-	harness.WaitFor(t, bound, "/readyz to tell that "+denied.String()+" is missing", func() bool {
-		status, body, err := d.Get("/readyz")
-		return err == nil && status == http.StatusServiceUnavailable && slices.ContainsFunc(strings.Split(body, "\n"), tells)
-	})
-	told := 0
-	harness.WaitFor(t, bound, "the log to tell that "+denied.String()+" is missing", func() bool {
-		told = len(slices.DeleteFunc(strings.Split(d.Log(), "\n"), func(line string) bool { return !tells(line) }))
-		return told > 0
-	})
-	// What fails of one relay at once for the same reason: reading, the last commit,
-	// the membership.
-	if most := 3 * (1 + int(time.Since(began)/limited)); told > most {
-		t.Errorf("%d lines tell that %s is missing, want %d at most", told, denied, most)
-	}
+	o.awaitOver(t, denied.consequences...)
+	g.awaitDeadLetter(t)
+	d.Stop(t)
 }

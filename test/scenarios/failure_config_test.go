@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -30,5 +31,11 @@ retryd.yaml:6: relays[0].endpiont: unknown key, did you mean "endpoint"?
 `
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the log (-want +got):\n%s", diff)
+	}
+	row := manualRow(t, "The configuration is wrong.")
+	for _, text := range []string{strings.Split(want, "\n")[1], strings.Split(want, "\n")[2], "Exit code 78"} {
+		if !strings.Contains(row, text) {
+			t.Errorf("docs/operations.md says nothing of %q", text)
+		}
 	}
 }

@@ -12,6 +12,61 @@ import (
 	"github.com/retryd/retryd/test/harness"
 )
 
+// noCoordinator is the failure's title in docs/operations.md.
+const noCoordinator = "No coordinator for the groups"
+
+// refusedCommits is how a relay shows whose commits are refused.
+func refusedCommits(c *chain) sign {
+	return sign{
+		manual: noCoordinator,
+		began:  cannotCommit, ended: "commits succeed again",
+		why: "the group's coordinator moved", says: "cannot commit for group " + c.group(), relay: c.topic, unready: true,
+		series: c.series("retryd_relay_ready"), broken: 0, sound: 1,
+	}
+}
+
+// Members keep their partitions, and their commits are refused for a while.
+func TestCommitsThatAreRefusedAreToldAlikeEverywhere(t *testing.T) {
+	t.Parallel()
+	addrs, refused := brokerThat(t, uncommitted)
+	c := newChain(t, addrs, 2, failing("fail"), 200*time.Millisecond, 500*time.Millisecond)
+	d := suite.Daemon(t, configuration(c.addrs, "", c.relay("start: earliest")))
+	c.write(t, append(records("before", 50), records("fail-before", 50)...)...)
+	c.ledger.Close(t, c.endpoint, bound)
+
+	o := refusedCommits(c).expect(t, d)
+	refused.Store(true)
+	c.write(t, append(records("during", 50), records("fail-during", 50)...)...)
+	o.awaitTold(t)
+	if got := metric(t, d, c.series("retryd_commits_total", `result="error"`)); got == 0 {
+		t.Error("retryd_commits_total tells of no error")
+	}
+	refused.Store(false)
+	o.awaitOver(t)
+	c.settle(t, d)
+}
+
+// uncommitted returns a broker's answer to who commits offsets and takes it for the
+// coordinator that it was; nil to any other request.
+func uncommitted(request kmsg.Request) kmsg.Response {
+	commit, ok := request.(*kmsg.OffsetCommitRequest)
+	if !ok {
+		return nil
+	}
+	response := commit.ResponseKind().(*kmsg.OffsetCommitResponse)
+	for _, topic := range commit.Topics {
+		t := kmsg.NewOffsetCommitResponseTopic()
+		t.Topic = topic.Topic
+		for _, partition := range topic.Partitions {
+			p := kmsg.NewOffsetCommitResponseTopicPartition()
+			p.Partition, p.ErrorCode = partition.Partition, kerr.NotCoordinator.Code
+			t.Partitions = append(t.Partitions, p)
+		}
+		response.Topics = append(response.Topics, t)
+	}
+	return response
+}
+
 // Brokers answer, but for a while none of them coordinates groups: theirs was lost,
 // and the partition that it kept their offsets in has no leader.
 func TestCoordinatorThatIsGoneIsToldAlikeEverywhere(t *testing.T) {
@@ -22,17 +77,13 @@ func TestCoordinatorThatIsGoneIsToldAlikeEverywhere(t *testing.T) {
 	c.write(t, append(records("before", 50), records("fail-before", 50)...)...)
 	c.ledger.Close(t, c.endpoint, bound)
 
-	cannot := sign{
-		began: "cannot commit: delivery stops until it succeeds, when the last commit is half of kafka.session_timeout old",
-		why:   "the group's coordinator moved", relay: c.topic, unready: true,
-		series: c.series("retryd_relay_ready"), broken: 0, sound: 1,
-	}
 	lost := sign{
-		began: "not a member of the group: this instance delivers none of its records", ended: "member of the group again",
+		manual: noCoordinator,
+		began:  notMember, ended: "member of the group again",
 		why: "coordinator", says: "is not a member of " + c.group(), relay: c.topic, unready: true,
 		series: c.series("retryd_relay_ready"), broken: 0, sound: 1,
 	}
-	commit, member := cannot.expect(t, d), lost.expect(t, d)
+	commit, member := refusedCommits(c).expect(t, d), lost.expect(t, d)
 	gone.Store(true)
 	c.write(t, append(records("during", 50), records("fail-during", 50)...)...)
 	commit.awaitTold(t)
@@ -42,7 +93,7 @@ func TestCoordinatorThatIsGoneIsToldAlikeEverywhere(t *testing.T) {
 	awaitPutOut(t, d)
 	member.awaitTold(t)
 	gone.Store(false)
-	member.awaitOver(t, 10)
+	member.awaitOver(t, cannotCommit, lateCommit, noLastCommit, gaveUp)
 	c.ledger.Close(t, c.endpoint, bound)
 	d.Stop(t)
 	c.ledger.Close(t, c.endpoint, 0).Check(t)
@@ -108,18 +159,6 @@ func uncoordinated(request kmsg.Request) kmsg.Response {
 	case *kmsg.HeartbeatResponse:
 		r.ErrorCode = moved
 		return r
-	case *kmsg.OffsetCommitResponse:
-		for _, topic := range request.(*kmsg.OffsetCommitRequest).Topics {
-			t := kmsg.NewOffsetCommitResponseTopic()
-			t.Topic = topic.Topic
-			for _, partition := range topic.Partitions {
-				p := kmsg.NewOffsetCommitResponseTopicPartition()
-				p.Partition, p.ErrorCode = partition.Partition, moved
-				t.Partitions = append(t.Partitions, p)
-			}
-			r.Topics = append(r.Topics, t)
-		}
-		return r
 	}
-	return nil
+	return uncommitted(request)
 }

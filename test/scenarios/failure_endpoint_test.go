@@ -12,27 +12,28 @@ import (
 // absence is how an endpoint comes to be of no use for a while.
 type absence struct {
 	name   string
+	manual string         // title in docs/operations.md
 	closed bool           // its port
 	answer harness.Answer // of an open one
 
 	began, ended string
-	why          string
+	why, says    string
 	series       string // is 1 meanwhile
 }
 
 var absences = []absence{
 	{
-		name: "refuses connections", closed: true,
+		name: "refuses connections", manual: "It refuses connections, or never answers.", closed: true,
 		began: "endpoint gives no answer: its records use up their attempts", ended: "endpoint answers again",
 		why: "connection refused", series: "retryd_endpoint_unreachable",
 	},
 	{
-		name: "hangs", answer: harness.Answer{Hang: true},
+		name: "hangs", manual: "It refuses connections, or never answers.", answer: harness.Answer{Hang: true},
 		began: "endpoint gives no answer: its records use up their attempts", ended: "endpoint answers again",
-		why: "no response within 2s", series: "retryd_endpoint_unreachable",
+		why: "no response within 2s", says: "gives no answer: no response within ", series: "retryd_endpoint_unreachable",
 	},
 	{
-		name: "rejects everything", answer: harness.Answer{Status: http.StatusUnauthorized},
+		name: "rejects everything", manual: "It rejects everything", answer: harness.Answer{Status: http.StatusUnauthorized},
 		began: "delivery pauses, no attempt is spent", ended: "delivery goes on again",
 		why: "correct the endpoint, its credentials or endpoint.url", series: "retryd_endpoint_paused",
 	},
@@ -63,7 +64,7 @@ func testAbsence(t *testing.T, a absence) {
 	c.awaitAccepted(t, each)
 
 	o := sign{
-		began: a.began, ended: a.ended, why: a.why, relay: c.topic,
+		manual: a.manual, began: a.began, ended: a.ended, why: a.why, says: a.says, relay: c.topic,
 		series: c.series(a.series), broken: 1, sound: 0,
 	}.expect(t, d)
 	away.Store(true)
@@ -81,7 +82,7 @@ func testAbsence(t *testing.T, a absence) {
 		}
 	}
 	c.write(t, records("after", 1)...)
-	o.awaitOver(t, 1)
+	o.awaitOver(t)
 	c.ledger.Close(t, c.endpoint, bound)
 	d.Stop(t)
 	c.ledger.Close(t, c.endpoint, 0).Check(t)

@@ -3,7 +3,10 @@ package scenarios
 import (
 	"bytes"
 	"net/http"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -39,10 +42,40 @@ func TestPromtoolHasNothingToSayOfTheMetrics(t *testing.T) {
 		if err := check.Run(); err != nil || said.Len() > 0 {
 			t.Errorf("promtool check metrics: %v\n%s", err, said.String())
 		}
+		checkManualsMetrics(t, page)
 		d.Stop(t)
 		first.account(t)
 		second.account(t)
 	})
+}
+
+// alerts is the block of rules in the manual.
+var alerts = regexp.MustCompile("(?s)```yaml\n(groups:\n.*?)```")
+
+// The manual's rules are what people copy: Prometheus must take them.
+func TestPromtoolTakesTheAlertsOfTheManual(t *testing.T) {
+	t.Parallel()
+	rules := alerts.FindStringSubmatch(readManual(t))
+	if rules == nil {
+		t.Fatal("docs/operations.md has no alerts")
+	}
+	file := filepath.Join(t.TempDir(), "rules.yaml")
+	if err := os.WriteFile(file, []byte(rules[1]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	output, err := exec.CommandContext(t.Context(), harness.Promtool(t), "check", "rules", file).CombinedOutput()
+	if err != nil {
+		t.Errorf("promtool check rules: %v\n%s", err, output)
+	}
+}
+
+func checkManualsMetrics(t *testing.T, page string) {
+	t.Helper()
+	for _, name := range regexp.MustCompile(`retryd_[a-z_]+`).FindAllString(readManual(t), -1) {
+		if !strings.Contains(page, "\n# TYPE "+name+" ") {
+			t.Errorf("docs/operations.md names %s, which is not in /metrics", name)
+		}
+	}
 }
 
 // The lag of a partition that another instance owns is there, and nowhere else.
