@@ -39,7 +39,7 @@ type troubles struct {
 	ready bool   // was ready once
 }
 
-// past is a trouble that has ended.
+// past is a trouble that has ended before it was told.
 type past struct {
 	kind         kind
 	of           string
@@ -71,8 +71,8 @@ func (t *troubles) raise(n trouble, now time.Time, may allow) (raised trouble, l
 	return *at, log
 }
 
-// sinceBefore returns when a trouble began: where it ended less than a moment ago, it
-// goes on. A group that gathers again and again delivers next to nothing. The caller
+// sinceBefore returns when a trouble began: where one ended less than a moment ago and
+// nobody was told, it goes on. A group that gathers again and again delivers next to nothing. The caller
 // holds mu.
 func (t *troubles) sinceBefore(n trouble, now time.Time) time.Time {
 	t.past = slices.DeleteFunc(t.past, func(each past) bool { return now.Sub(each.until) >= moment })
@@ -131,7 +131,9 @@ func (t *troubles) end(k kind, of string, now time.Time) (ended trouble, ok bool
 	t.open = slices.DeleteFunc(t.open, func(each trouble) bool { return each.kind == k && each.of == of })
 	t.some.Store(len(t.open) > 0)
 	t.past = slices.DeleteFunc(t.past, func(each past) bool { return each.kind == k && each.of == of || now.Sub(each.until) >= moment })
-	t.past = append(t.past, past{kind: k, of: of, since: ended.since, until: now})
+	if !ended.asked { // else it was news, and what follows is another one
+		t.past = append(t.past, past{kind: k, of: of, since: ended.since, until: now})
+	}
 	return ended, true
 }
 

@@ -50,6 +50,28 @@ func TestTroubleIsNewsOnce(t *testing.T) {
 	}
 }
 
+func TestTroubleGoesOnWhereItEndedAMomentAgoUntold(t *testing.T) {
+	start := time.UnixMilli(1767323045123)
+	group := trouble{kind: kindMember, of: "g", hush: time.Minute}
+	for name, tt := range map[string]struct {
+		lasts, pause time.Duration
+		goesOn       bool
+	}{
+		"untold":               {time.Second, moment - 1, true},
+		"told":                 {time.Minute, moment - 1, false},
+		"longer than a moment": {time.Second, moment, false},
+	} {
+		var open troubles
+		open.raise(group, start, no)
+		open.ripen(start.Add(tt.lasts), no) // whether or not the limiter lets the line through
+		open.end(group.kind, group.of, start.Add(tt.lasts))
+		again := start.Add(tt.lasts + tt.pause)
+		if got, _ := open.raise(group, again, no); got.since.Equal(start) != tt.goesOn {
+			t.Errorf("%s: began after %v, goes on: %v", name, got.since.Sub(start), tt.goesOn)
+		}
+	}
+}
+
 func TestTroubleThatWasKeptOutOfTheLogEndsOutOfIt(t *testing.T) {
 	for logged, may := range map[bool]allow{true: yes, false: no} {
 		var open troubles
