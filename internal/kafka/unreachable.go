@@ -13,9 +13,10 @@ import (
 
 // Unreachable reports whether err says that brokers do not answer, or that they
 // cannot serve for the moment: a partition has no leader, a group no coordinator, a
-// broker no disk, a topic too few replicas in sync. Such an error is the same for
-// all topics and passes by itself. It is false for nil, where a broker said no
-// (access denied, no such topic, a wrong value), and where retryd itself gave up.
+// broker no disk, a topic too few replicas in sync, a producer an epoch that is over.
+// Such an error is the same for all topics and passes by itself. It is false for nil,
+// where a broker said no (access denied, no such topic, a wrong value), and where
+// retryd itself gave up.
 func Unreachable(err error) bool {
 	switch {
 	case err == nil, refused(err), errors.Is(err, context.Canceled):
@@ -50,5 +51,9 @@ func absences() []error {
 		sarama.ErrOffsetsLoadInProgress, sarama.ErrConsumerCoordinatorNotAvailable, sarama.ErrNotCoordinatorForConsumer,
 		sarama.ErrNotController, sarama.ErrNotEnoughReplicas, sarama.ErrNotEnoughReplicasAfterAppend,
 		sarama.ErrKafkaStorageError,
+		// Of a broker to an idempotent producer: after a write that failed for good the
+		// producer begins a new epoch, and what is retried with the old one is refused
+		// (async_producer.go:1749). Written again it is taken.
+		sarama.ErrInvalidProducerEpoch, sarama.ErrOutOfOrderSequenceNumber, sarama.ErrUnknownProducerID,
 	}
 }
