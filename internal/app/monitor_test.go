@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/IBM/sarama"
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -66,9 +66,9 @@ func (o *observed) lines() []string {
 }
 
 func TestMonitorTellsOfAClusterThatDoesNotAnswer(t *testing.T) {
-	silent := fmt.Errorf("list offsets: %w", sarama.ErrOutOfBrokers)
+	silent := fmt.Errorf("list offsets: %w", io.EOF)
 	refused := errors.New("topic orders: not authorized")
-	const warn = "warn Kafka does not answer: records wait, nothing is lost map[error:list offsets: no broker answers]"
+	const warn = "warn Kafka does not answer: records wait, nothing is lost map[error:list offsets: the broker closed the connection]"
 	tests := []struct {
 		name    string
 		found   []error
@@ -81,7 +81,7 @@ func TestMonitorTellsOfAClusterThatDoesNotAnswer(t *testing.T) {
 		{"one look without an answer", []error{nil, silent, nil, silent}, "", 0, nil, []bool{true, true}},
 		{
 			"silent", []error{nil, silent, silent, silent, silent},
-			"Kafka does not answer: list offsets: no broker answers", 10 * time.Second,
+			"Kafka does not answer: list offsets: the broker closed the connection", 10 * time.Second,
 			[]string{warn}, []bool{true, false, false, false},
 		},
 		{
@@ -131,7 +131,7 @@ func TestBrokersThatHangAreTroubleAfterOneLook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newObserved(func(time.Time) error {
 			time.Sleep(20 * time.Second) // the timeouts of its requests
-			return sarama.ErrOutOfBrokers
+			return io.EOF
 		})
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan struct{})
@@ -140,7 +140,7 @@ func TestBrokersThatHangAreTroubleAfterOneLook(t *testing.T) {
 			o.run(ctx)
 		}()
 		time.Sleep(measureInterval + 21*time.Second)
-		want := []status.Problem{{Text: "Kafka does not answer: no broker answers", Since: o.began.Add(measureInterval), Blocking: true}}
+		want := []status.Problem{{Text: "Kafka does not answer: the broker closed the connection", Since: o.began.Add(measureInterval), Blocking: true}}
 		if diff := cmp.Diff(want, o.trouble.list()); diff != "" {
 			t.Errorf("problems (-want +got):\n%s", diff)
 		}
@@ -187,7 +187,7 @@ func TestMonitorThatStopsFindsNoTrouble(t *testing.T) {
 		o := newObserved(func(time.Time) error {
 			looking.Add(1)
 			<-closed
-			return sarama.ErrClosedClient
+			return errors.New("the client is closed")
 		})
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan struct{})
