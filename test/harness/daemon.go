@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -29,8 +31,8 @@ type Daemon struct {
 
 // StartDaemon runs "binary run --config FILE" with the given YAML, to which it
 // adds the key admin with a free port. It does not wait: see WaitReady. The
-// process is killed at the end of the test if it still runs, and the end of its
-// log is shown if the test failed.
+// process is killed at the end of the test if it still runs. If the test failed, its
+// log is shown: what it says of the daemon, and the last that it says of records.
 func StartDaemon(t testing.TB, binary, config string) *Daemon {
 	t.Helper()
 	if adminKey.MatchString(config) {
@@ -59,8 +61,16 @@ func (d *Daemon) cleanUp(t testing.TB) {
 		t.Error(err)
 	}
 	if t.Failed() {
+		t.Logf("the daemon's log but for what it says of records:\n%s", ofDaemon(d.Log()))
 		t.Logf("the end of the daemon's log:\n%s", d.proc.tail())
 	}
+}
+
+// ofDaemon returns the last lines of a daemon's log that are about no record.
+func ofDaemon(log string) string {
+	const lines = 100
+	all := slices.DeleteFunc(strings.SplitAfter(log, "\n"), func(line string) bool { return strings.Contains(line, `"offset":`) })
+	return strings.Join(all[max(0, len(all)-lines):], "")
 }
 
 // WaitReady returns once /readyz answers 200, and fails the test if the daemon

@@ -154,9 +154,10 @@ broker.session.timeout.ms=%d
 }
 
 // brokerSilence is how long a broker may be silent until its partitions and groups move
-// to another one. It is longer than Kafka's 9 s: what retryd says meanwhile is looked at
-// by tests, on machines of any speed.
-const brokerSilence = 30 * time.Second
+// to another one. It is longer than Kafka's 9 s: tests look at what retryd says
+// meanwhile, on machines of any speed, and until a session has ended for want of its
+// coordinator takes a member 28 s.
+const brokerSilence = 45 * time.Second
 
 // lightProperties make a cluster of a few small topics cheap to start, to run and
 // to clear, and let groups form and expire quickly. They change nothing that
