@@ -291,7 +291,7 @@ func TestStopGivesUpAfterItsTimeout(t *testing.T) {
 	}
 	harness.WaitFor(t, time.Minute, "the request", func() bool { n, _ := endpoint.Counts(); return n == 1 })
 	err := daemon.end()
-	if want := "stop took longer than stop_timeout (100ms): what was in flight is delivered again"; err == nil || err.Error() != want {
+	if want := "stop took longer than stop_timeout (100ms): what is not committed by now is delivered again"; err == nil || err.Error() != want {
 		t.Errorf("error %v, want %q", err, want)
 	}
 	for _, topic := range []string{"orders.retry.1", "orders.DLT"} {

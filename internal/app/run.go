@@ -193,5 +193,5 @@ func (d *daemon) drain(done <-chan struct{}, giveUp func()) error {
 	case <-done:
 	case <-time.After(time.Second):
 	}
-	return fmt.Errorf("stop took longer than stop_timeout (%s): what was in flight is delivered again", d.config.StopTimeout)
+	return fmt.Errorf("stop took longer than stop_timeout (%s): what is not committed by now is delivered again", d.config.StopTimeout)
 }

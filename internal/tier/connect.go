@@ -52,20 +52,23 @@ func (c *consumer) reach(ctx context.Context, client sarama.Client) error {
 
 // interrupt hangs up on a member that connects, or waits to join, once ctx has ended:
 // the client library cannot be told to stop meanwhile. It tries again each second,
-// since the library may begin another request first. A session and what follows it, up
-// to the request to leave the group, are left alone, unless a broker that hangs makes
-// that last too long.
+// since the library may begin another request first. A session with records in flight is
+// left alone, and so is what follows, up to the request to leave the group, unless a
+// broker that hangs makes that last too long.
 func (c *consumer) interrupt(ctx context.Context, ended <-chan struct{}, hangUp func()) {
 	select {
 	case <-ended:
 		return
 	case <-ctx.Done():
 	}
-	stopped := time.Now()
+	idle := time.Now() // since when nothing is in flight
 	again := time.NewTicker(rejoinPause)
 	defer again.Stop()
 	for {
-		c.cutOff(hangUp, time.Since(stopped) > kafka.ForwardTimeout)
+		if c.inFlight() {
+			idle = time.Now()
+		}
+		c.cutOff(hangUp, time.Since(idle) > kafka.ForwardTimeout)
 		select {
 		case <-ended:
 			return
@@ -74,8 +77,14 @@ func (c *consumer) interrupt(ctx context.Context, ended <-chan struct{}, hangUp 
 	}
 }
 
-// cutOff hangs up on a member that joins, and, once it is late, on any that has no
-// session.
+// inFlight reports whether a claim of the session still holds records, or waits for
+// those that are outside.
+func (c *consumer) inFlight() bool {
+	s := c.session.Load()
+	return s != nil && s.running.Load() > 0
+}
+
+// cutOff hangs up on a member that joins, and on any that is late.
 func (c *consumer) cutOff(hangUp func(), late bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -83,7 +92,7 @@ func (c *consumer) cutOff(hangUp func(), late bool) {
 	if joining {
 		c.cut.Store(true)
 	}
-	if joining || late && c.session.Load() == nil {
+	if joining || late {
 		hangUp()
 	}
 }

@@ -4,13 +4,17 @@ import (
 	"context"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/IBM/sarama"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
 	"go.uber.org/zap"
 
+	"github.com/retryd/retryd/internal/kafka"
 	"github.com/retryd/retryd/internal/metrics"
 	"github.com/retryd/retryd/test/harness"
 )
@@ -84,6 +88,64 @@ func TestStopDoesNotWaitForABrokerThatHangs(t *testing.T) {
 		t.Error("the member still waits for its broker")
 		<-stopped
 	}
+}
+
+// A broker that falls silent holds up the fetch, the heartbeat and the goodbye of a
+// member that has nothing in flight.
+func TestStopOfAnIdleMemberDoesNotWaitForABrokerThatHangs(t *testing.T) {
+	t.Parallel()
+	fake, err := kfake.NewCluster(kfake.NumBrokers(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fake.Close()
+	var hang atomic.Bool
+	hung, silence := make(chan struct{}), make(chan struct{})
+	reached, release := sync.OnceFunc(func() { close(hung) }), sync.OnceFunc(func() { close(silence) })
+	defer release()
+	fake.Control(func(request kmsg.Request) (kmsg.Response, error, bool) {
+		fake.KeepControl()
+		if hang.Load() && request.Key() == int16(kmsg.Fetch) {
+			reached()
+			fake.SleepControl(func() { <-silence })
+		}
+		return nil, nil, false
+	})
+	f := newField(t, nil)
+	f.brokers = fake.ListenAddrs()
+	f.deps.Kafka.Brokers = f.brokers
+	f.deps.Producers = kafka.NewProducers(f.deps.Kafka)
+	defer f.deps.Producers.Close()
+	cluster, err := kafka.Connect(t.Context(), f.deps.Kafka)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cluster.Close()
+	harness.CreateTopic(t, f.brokers, "orders", 1, nil)
+	config := f.waitingRelay("orders")
+	config.Endpoint.Timeout = 5 * time.Minute // so may a rebalance, for which the client library waits
+	r, err := New(resolved(config), f.deps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		r.Run(ctx, context.Background(), cluster)
+	}()
+	harness.WaitFor(t, time.Minute, "readiness", func() bool { return r.Status().Ready })
+	hang.Store(true)
+	<-hung
+	stop()
+	select {
+	case <-r.Drained():
+	case <-time.After(time.Minute):
+		t.Error("the members still wait for their broker")
+	}
+	release()
+	cluster.HangUp()
+	<-ended
 }
 
 // stuckGroup is a group that cannot be left.

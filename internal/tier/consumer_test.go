@@ -11,26 +11,34 @@ import (
 	"github.com/retryd/retryd/internal/kafka"
 )
 
-func TestStopHangsUpOnlyOnAMemberThatJoins(t *testing.T) {
+func TestStopHangsUpOnAMemberThatJoinsOrLastsForNothing(t *testing.T) {
+	const late = kafka.ForwardTimeout + rejoinPause/2
 	tests := []struct {
 		name             string
 		joining, session bool
+		inFlight         time.Duration // how long after the stop
 		waited           time.Duration
 		want             int
 	}{
-		{"joining", true, false, 2500 * time.Millisecond, 3}, // at once, and each second
-		{"in a session, which ends by itself", false, true, time.Minute, 0},
-		{"after the session, leaving the group", false, false, kafka.ForwardTimeout, 0},
-		{"still leaving, from a broker that hangs", false, false, kafka.ForwardTimeout + 1500*time.Millisecond, 1},
+		{"joining", true, false, 0, 2500 * time.Millisecond, 3}, // at once, and each second
+		{"records in flight, which take as long as they take", false, true, time.Hour, time.Minute, 0},
+		{"no record in flight any more", false, true, time.Minute + rejoinPause/2, time.Minute + late, 0},
+		{"no record in flight any more, and a broker hangs", false, true, time.Minute + rejoinPause/2, time.Minute + late + rejoinPause, 1},
+		{"a session without records", false, true, 0, kafka.ForwardTimeout, 0},
+		{"a session without records, and a broker hangs", false, true, 0, late + rejoinPause, 1},
+		{"after the session, leaving the group", false, false, 0, kafka.ForwardTimeout, 0},
+		{"still leaving, from a broker that hangs", false, false, 0, late + rejoinPause, 1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := &consumer{}
 				c.joining.Store(tt.joining)
+				s := &session{}
 				if tt.session {
-					c.session.Store(&session{})
+					c.session.Store(s)
 				}
+				s.running.Store(1)
 				ctx, stop := context.WithCancel(t.Context())
 				ended, done, hungUp := make(chan struct{}), make(chan struct{}), 0
 				go func() {
@@ -38,6 +46,8 @@ func TestStopHangsUpOnlyOnAMemberThatJoins(t *testing.T) {
 					c.interrupt(ctx, ended, func() { hungUp++ })
 				}()
 				time.Sleep(time.Hour) // nothing happens before the stop
+				time.AfterFunc(tt.inFlight, func() { s.running.Store(0) })
+				synctest.Wait()
 				stop()
 				time.Sleep(tt.waited)
 				close(ended)

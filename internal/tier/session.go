@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/IBM/sarama"
@@ -30,6 +31,7 @@ type session struct {
 	member   kafka.Member
 	topicID  [16]byte
 	claims   map[int32]*claim // fixed from begin on
+	running  atomic.Int32     // claims that have not let go of their records
 
 	renew chan struct{} // asks the commit writer for a commit now
 	stop  context.CancelFunc
@@ -80,6 +82,8 @@ func (s *session) consume(ctx context.Context, gc sarama.ConsumerGroupClaim) err
 	if c == nil {
 		return fmt.Errorf("%s/%d was claimed without being assigned", gc.Topic(), gc.Partition())
 	}
+	s.running.Add(1)
+	defer s.running.Add(-1)
 	c.run(ctx, gc.Messages())
 	return nil
 }
