@@ -42,7 +42,7 @@ func (d *daemon) run(ctx context.Context) (err error) {
 		d.close()
 		return nil
 	}
-	stopMonitor := d.watch()
+	restMonitor, stopMonitor := d.watch()
 	defer func() { err = errors.Join(err, stopMonitor()) }()
 
 	abort, giveUp := context.WithCancel(context.WithoutCancel(ctx))
@@ -50,7 +50,7 @@ func (d *daemon) run(ctx context.Context) (err error) {
 	done := make(chan struct{})
 	go func() { // waited for below, at most for the stop timeout
 		defer close(done)
-		d.relay(ctx, abort)
+		d.relay(ctx, abort, restMonitor)
 	}()
 	select {
 	case <-done:
@@ -143,17 +143,17 @@ func (d *daemon) waits(why string) {
 	}
 }
 
-// watch starts the monitor. The returned function stops it and closes the cluster,
-// which ends a look in progress.
-func (d *daemon) watch() (stop func() error) {
-	ctx, cancel := context.WithCancel(context.Background())
+// watch starts the monitor. rest ends it, so that a look in progress tells nothing any
+// more; stop also closes the cluster, which ends such a look.
+func (d *daemon) watch() (rest func(), stop func() error) {
+	ctx, rest := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		d.monitor.run(ctx)
 	}()
-	return func() error {
-		cancel()
+	return rest, func() error {
+		rest()
 		err := d.cluster.Close()
 		<-done
 		return err
@@ -163,7 +163,7 @@ func (d *daemon) watch() (stop func() error) {
 // relay runs all relays until ctx ends. What is left of them when nothing is in flight
 // any more only looks at topics, and is not waited for: it may wait for brokers that
 // hang.
-func (d *daemon) relay(ctx, abort context.Context) {
+func (d *daemon) relay(ctx, abort context.Context, restMonitor func()) {
 	var running sync.WaitGroup
 	for _, r := range d.relays {
 		running.Go(func() { r.Run(ctx, abort, d.cluster) })
@@ -171,6 +171,7 @@ func (d *daemon) relay(ctx, abort context.Context) {
 	for _, r := range d.relays {
 		<-r.Drained()
 	}
+	restMonitor() // what is broken off now is no trouble of Kafka's
 	d.cluster.HangUp()
 	d.deps.Producers.Close()
 	running.Wait()

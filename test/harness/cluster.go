@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sync/errgroup"
@@ -164,6 +165,21 @@ func (c *Cluster) Addrs() []string {
 
 // Kill ends node i (0-based) with SIGKILL.
 func (c *Cluster) Kill(i int) error { return c.nodes[i].proc.kill() }
+
+// Freeze stops node i (0-based) as it stands: it keeps its connections and takes new
+// ones, and answers nobody until the test ends.
+func (c *Cluster) Freeze(t testing.TB, i int) {
+	t.Helper()
+	node := c.nodes[i].proc
+	if err := node.signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := node.signal(syscall.SIGCONT); err != nil {
+			t.Error(err)
+		}
+	})
+}
 
 // Restart starts node i (0-based) at its old address with its old data, after
 // stopping it if it runs, and returns once it answers again.

@@ -115,3 +115,22 @@ func TestCleanStopUnderLoadRepeatsNothing(t *testing.T) {
 		}
 	})
 }
+
+// The client library waits for its fetch as long as a rebalance may take: longer than
+// stop_timeout.
+func TestIdleDaemonStopsAlthoughItsBrokerHangs(t *testing.T) {
+	t.Parallel()
+	kafka := harness.StartKafka(t, 1)
+	c := newChain(t, kafka.Addrs(), 2, nil, time.Second)
+	d := suite.Daemon(t, configuration(c.addrs, "", c.relay("start: earliest")))
+	c.write(t, records("r", 10)...)
+	c.awaitAccepted(t, 10)
+	c.awaitCommitted(t, c.group(), c.topic)
+	kafka.Freeze(t, 0)
+	d.Stop(t)
+	for _, l := range logged(t, d) {
+		if l.Message == goneBroker.ended {
+			t.Errorf("a broker that hangs answers: %+v", l)
+		}
+	}
+}
