@@ -22,7 +22,8 @@ func (p program) statusCommand() *cobra.Command {
 		Short: "Show the state of a running daemon",
 		Long: `Show the state of a running daemon: whether it is ready, and for each relay what is
 due, what waits for its time, problems, and the last errors. The numbers are of the
-partitions that this daemon owns; other instances own others.
+partitions that this daemon owns, and - where it has measured none; other instances
+own others.
 
 ` + whereItListens + `
 A daemon tells its state over loopback only.
@@ -92,8 +93,8 @@ func told(problems []status.Problem, e *status.Event) bool {
 func writeTiers(w io.Writer, tiers []status.Tier, now time.Time) {
 	fmt.Fprintln(w, "  TIER\tTOPIC\tPARTITIONS\tDUE\tHELD\tOLDEST DUE\tFURTHEST DUE\tJOINED")
 	for _, t := range tiers {
-		fmt.Fprintf(w, "  %s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\n", tierText(t), status.OneLine(t.Topic), ranges(t.Partitions),
-			t.Due, t.Held, ageText(t.OldestDue), aheadText(t.Furthest, now), yesNo(t.Joined))
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", tierText(t), status.OneLine(t.Topic), ranges(t.Partitions),
+			countText(t.Due), countText(t.Held), ageText(t.OldestDue), aheadText(t.Furthest, now), yesNo(t.Joined))
 	}
 }
 
@@ -121,6 +122,13 @@ func deadText(d status.DLT) string {
 		return fmt.Sprintf("%s, not counted yet", d.Topic)
 	}
 	return fmt.Sprintf("%s in %s", status.Count(*d.Records, "record"), d.Topic)
+}
+
+func countText(n *int64) string {
+	if n == nil {
+		return "-"
+	}
+	return fmt.Sprint(*n)
 }
 
 func ageText(seconds *float64) string {

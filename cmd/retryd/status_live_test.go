@@ -51,10 +51,12 @@ relays:
   - {topic: loans, start: earliest, endpoint: {url: "http://127.0.0.1:8080/loans"}, tiers: [5s, 30s]}
   - {topic: orders, endpoint: {url: "http://127.0.0.1:8080/orders"}, tiers: [5s]}
 `, b.addr)))
+	measured := regexp.MustCompile(`(?m)^  \w+ +loans\S* +0-1 +\d+ +\d+ `) // a tier of loans
 	var out output
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		out = execute(t, nil, nil, "status", "--address", addr)
-		if strings.Contains(out.Stdout, "relay loans: ready") && strings.Contains(out.Stdout, "0 records in loans.DLT") && strings.Contains(out.Stdout, "main topic orders") {
+		if strings.Contains(out.Stdout, "relay loans: ready") && len(measured.FindAllString(out.Stdout, -1)) == 3 &&
+			strings.Contains(out.Stdout, "0 records in loans.DLT") && strings.Contains(out.Stdout, "main topic orders") {
 			break
 		}
 		if time.Now().After(deadline) {

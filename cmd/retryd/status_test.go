@@ -60,16 +60,23 @@ func running() status.Process {
 		Name: "loans", Ready: true, Endpoint: "http://127.0.0.1:8080/loans/overdue", InFlight: 3,
 		LastError: refused,
 		Tiers: []status.Tier{
-			{Name: "main", Topic: "library.loan.overdue", Joined: true, Partitions: []int32{0, 1, 2}},
+			{
+				Name: "main", Topic: "library.loan.overdue", Joined: true, Partitions: []int32{0, 1, 2},
+				Due: new(int64), Held: new(int64),
+			},
 			{
 				Name: "1", Topic: "library.loan.overdue.retry.1", Joined: true, Partitions: []int32{0, 1, 2, 5},
-				Due: 12, Held: 100, OldestDue: seconds(2.75), Furthest: &furthest, LastError: refused,
+				Due: new(int64(12)), Held: new(int64(100)), OldestDue: seconds(2.75), Furthest: &furthest, LastError: refused,
 			},
 			{
 				Name: "2", Topic: "library.loan.overdue.retry.2", Joined: true, Partitions: []int32{0, 1, 2, 5},
+				Due: new(int64), Held: new(int64),
 				LastError: &status.Event{Time: since.Add(time.Minute), Text: "the group's coordinator is not available"},
 			},
-			{Name: "4", Topic: "library.loan.overdue.retry.4", Joined: true, Retired: true, Partitions: []int32{4}},
+			{
+				Name: "4", Topic: "library.loan.overdue.retry.4", Joined: true, Retired: true, Partitions: []int32{4},
+				Due: new(int64), Held: new(int64),
+			},
 		},
 		DLT: status.DLT{Topic: "library.loan.overdue.DLT", Records: &records},
 	}

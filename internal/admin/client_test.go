@@ -22,7 +22,7 @@ func TestFetchReturnsWhatTheProcessTells(t *testing.T) {
 	age, records := 1.5, int64(7)
 	want := status.Assemble("1.2.3", at, at.Add(time.Hour), nil, []status.Relay{{
 		Name: "loans", Ready: true,
-		Tiers: []status.Tier{{Name: "main", Topic: "loans", Partitions: []int32{0, 2}, Due: 3, OldestDue: &age, Furthest: &at}},
+		Tiers: []status.Tier{{Name: "main", Topic: "loans", Partitions: []int32{0, 2}, Due: new(int64(3)), Held: new(int64), OldestDue: &age, Furthest: &at}},
 		DLT:   status.DLT{Topic: "loans.DLT", Records: &records},
 	}})
 	s := started(t, tells(want))

@@ -46,7 +46,8 @@ type Event struct {
 }
 
 // Tier is one topic that a relay consumes. Its numbers are of the partitions that
-// this process owns, as they were measured last.
+// this process owns, as they were measured last. Where none is measured they are nil:
+// a 0 would be a claim.
 type Tier struct {
 	Name         string  `json:"tier"` // main, or the tier's number
 	Topic        string  `json:"topic"`
@@ -56,8 +57,8 @@ type Tier struct {
 	Joined       bool    `json:"joined"`  // member of the group
 	Partitions   []int32 `json:"partitions"`
 
-	Due       int64      `json:"due"`  // records that should be on their way to the endpoint
-	Held      int64      `json:"held"` // records that wait for their time
+	Due       *int64     `json:"due"`  // records that should be on their way to the endpoint
+	Held      *int64     `json:"held"` // records that wait for their time
 	OldestDue *float64   `json:"oldest_due_age_seconds"`
 	Oldest    *float64   `json:"oldest_record_age_seconds"`
 	Furthest  *time.Time `json:"furthest_due"`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -33,6 +34,14 @@ func (f *field) waitingRelay(topic string) Config {
 	return c
 }
 
+// counted writes a count, and - for one that is not known.
+func counted(n *int64) string {
+	if n == nil {
+		return "-"
+	}
+	return strconv.FormatInt(*n, 10)
+}
+
 func TestMeasureTellsWhatIsThere(t *testing.T) {
 	f := newField(t, func(harness.Request) harness.Answer { return harness.Answer{Status: http.StatusServiceUnavailable} })
 	registry := prometheus.NewRegistry()
@@ -43,8 +52,8 @@ func TestMeasureTellsWhatIsThere(t *testing.T) {
 	want := status.Relay{
 		Name: "orders", Ready: true, Endpoint: f.endpoint.URL("/"), Problems: nil,
 		Tiers: []status.Tier{
-			{Name: "main", Topic: "orders", Group: "retryd-orders", Joined: true, Partitions: []int32{0, 1}},
-			{Name: "1", Topic: "orders.retry.1", Group: "retryd-orders-retry-orders.retry.1", DelaySeconds: 3600, Joined: true, Partitions: []int32{0, 1}, Held: 3},
+			{Name: "main", Topic: "orders", Group: "retryd-orders", Joined: true, Partitions: []int32{0, 1}, Due: new(int64), Held: new(int64)},
+			{Name: "1", Topic: "orders.retry.1", Group: "retryd-orders-retry-orders.retry.1", DelaySeconds: 3600, Joined: true, Partitions: []int32{0, 1}, Due: new(int64), Held: new(int64(3))},
 		},
 		DLT: status.DLT{Topic: "orders.DLT", Records: new(int64)},
 	}
@@ -54,7 +63,7 @@ func TestMeasureTellsWhatIsThere(t *testing.T) {
 			t.Fatal(err)
 		}
 		got = r.Status()
-		return got.Tiers[0].Due == 0 && got.Tiers[1].Held == 3 && got.Tiers[1].Oldest != nil
+		return counted(got.Tiers[0].Due) == "0" && counted(got.Tiers[1].Held) == "3" && got.Tiers[1].Oldest != nil
 	})
 	unknown := cmpopts.IgnoreFields(status.Tier{}, "OldestDue", "Oldest", "Furthest", "LastError")
 	if diff := cmp.Diff(want, got, unknown, cmpopts.IgnoreFields(status.Relay{}, "LastError", "InFlight")); diff != "" {
@@ -74,8 +83,9 @@ func TestMeasureTellsWhatIsThere(t *testing.T) {
 	if n, err := testutil.GatherAndCount(registry, "retryd_lag_records"); n != 0 || err != nil {
 		t.Errorf("%d series of the lag (%v) although every partition is given back", n, err)
 	}
-	if tiers := r.Status().Tiers; len(tiers[1].Partitions) != 0 || tiers[1].Held != 0 {
-		t.Errorf("status %+v although every partition is given back", tiers[1])
+	if tiers := r.Status().Tiers; len(tiers[1].Partitions) != 0 || tiers[1].Due != nil || tiers[1].Held != nil {
+		t.Errorf("partitions %v, %s due, %s held although every partition is given back",
+			tiers[1].Partitions, counted(tiers[1].Due), counted(tiers[1].Held))
 	}
 }
 
@@ -150,9 +160,35 @@ func TestUnreadRecordsOfATierAreSplitByTheirAge(t *testing.T) {
 	}
 	tier := r.Status().Tiers[0]
 	furthest := at.Add(time.Hour).UTC()
-	if tier.Due != 2 || tier.Held != 2 || tier.Furthest == nil || !tier.Furthest.Equal(furthest) {
-		t.Errorf("due %d, held %d, furthest %v; want 2, 2, %v", tier.Due, tier.Held, tier.Furthest, furthest)
+	due, held := counted(tier.Due), counted(tier.Held)
+	if due != "2" || held != "2" || tier.Furthest == nil || !tier.Furthest.Equal(furthest) {
+		t.Errorf("due %s, held %s, furthest %v; want 2, 2, %v", due, held, tier.Furthest, furthest)
 	}
+}
+
+func TestStatusClaimsNothingThatIsNotMeasured(t *testing.T) {
+	r := &Relay{metrics: metrics.New(prometheus.NewRegistry(), "test").Relay("orders", 1)}
+	c := r.newConsumer(source{topic: "orders", label: metrics.TierMain})
+	s := &session{consumer: c, claims: map[int32]*claim{0: nil, 1: nil}}
+	c.session.Store(s)
+	says := func(when, due, held string) {
+		t.Helper()
+		got := c.status()
+		if counted(got.Due) != due || counted(got.Held) != held || len(got.Partitions) != 2 {
+			t.Errorf("%s: partitions %v, due %s, held %s; want two, %s, %s",
+				when, got.Partitions, counted(got.Due), counted(got.Held), due, held)
+		}
+	}
+	says("assigned and not measured", "-", "-")
+	s.note(0, metrics.Partition{Held: 20})
+	says("one of two is measured", "0", "20")
+	s.note(1, metrics.Partition{Due: 3, Held: 1})
+	says("both are", "3", "21")
+	for range missesUntilUnknown {
+		s.miss(0)
+		s.miss(1)
+	}
+	says("neither can be measured any more", "-", "-")
 }
 
 func TestMeasurementOfASessionThatEndedIsDropped(t *testing.T) {
@@ -325,6 +361,9 @@ func TestStatusBeforeAnythingRan(t *testing.T) {
 	var topics []string
 	for _, tier := range s.Tiers {
 		topics = append(topics, tier.Topic)
+		if tier.Due != nil || tier.Held != nil {
+			t.Errorf("%s: %s due, %s held; want none known", tier.Topic, counted(tier.Due), counted(tier.Held))
+		}
 	}
 	if !slices.Equal(topics, []string{"orders", "orders.retry.1"}) {
 		t.Errorf("tiers %v, want the configured ones", topics)

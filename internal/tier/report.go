@@ -64,12 +64,20 @@ func (c *consumer) status() status.Tier {
 
 // addTo adds a partition to its tier.
 func addTo(t *status.Tier, at metrics.Partition) {
-	t.Due, t.Held = t.Due+at.Due, t.Held+at.Held
+	t.Due, t.Held = plus(t.Due, at.Due), plus(t.Held, at.Held)
 	t.OldestDue, t.Oldest = older(t.OldestDue, at.OldestDue), older(t.Oldest, at.Oldest)
 	if !at.Furthest.IsZero() && (t.Furthest == nil || at.Furthest.After(*t.Furthest)) {
 		furthest := at.Furthest.UTC()
 		t.Furthest = &furthest
 	}
+}
+
+// plus adds to a count that is nil while nothing is counted.
+func plus(count *int64, n int64) *int64 {
+	if count != nil {
+		n += *count
+	}
+	return &n
 }
 
 // older returns the greater of two ages in seconds, of which 0 is none.
