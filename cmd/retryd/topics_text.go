@@ -19,7 +19,7 @@ func writeTopics(w io.Writer, relays []inspect.Topics, cfg *config.Config, creat
 		}
 		fmt.Fprintf(w, "relay %s\n", relay.Relay)
 		table(w, func(w io.Writer) {
-			fmt.Fprintln(w, "  TOPIC\tROLE\tPARTITIONS\tKEEPS\tSTATE")
+			fmt.Fprintln(w, "  TOPIC\tROLE\tPARTITIONS\tMUST KEEP\tSTATE")
 			for _, t := range relay.Topics {
 				fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t%s\n", t.Name, roleText(t), partitionsText(t), keepsText(t), stateText(t))
 			}
