@@ -61,6 +61,17 @@ func documentedCommands(t *testing.T) map[string][]string {
 	return found
 }
 
+func TestDocumentationNamesTheCommandsThatPrintJSON(t *testing.T) {
+	var names []string
+	for _, c := range commands() {
+		if c.Flags().Lookup("output") != nil {
+			names = append(names, "`"+c.Name()+"`")
+		}
+	}
+	last := len(names) - 1
+	documented(t, "\nWith `--output json`, "+strings.Join(names[:last], ", ")+" and "+names[last]+" print ")
+}
+
 func TestDocumentationShowsACheck(t *testing.T) {
 	path := writeFile(t, `
 relays:
