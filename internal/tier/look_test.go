@@ -130,7 +130,7 @@ func TestUnreadRecordsCountWhileNothingIsFetched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, source{topic: rigTopic, label: "1", step: 1, delay: time.Minute, least: time.Minute}, window.Config{Records: 100, Horizon: 5 * time.Second})
 		defer r.stop()
-		r.read(time.Now().Add(time.Minute)) // the next ones are due later than the horizon
+		r.read(time.Now().Add(2 * time.Minute)) // the next ones are due later than the horizon
 		unread := func() int64 {
 			at := r.readingNow(101, -1)
 			return at.Due
