@@ -21,10 +21,10 @@ func writeSchedule(w io.Writer, r inspect.RelayDescription) {
 				fmt.Fprintf(w, "  1\t%s\tyour application's\t\t\t\n", a.Topic)
 			case a.Number == 1:
 				fmt.Fprintf(w, "  1\t%s\t\t\t\t\n", a.Topic)
-			case a.Number == firstMade(r): // the others count from its failure
-				fmt.Fprintf(w, "  %d\t%s\t%s\t\t\t\n", a.Number, a.Topic, delayWords(a))
 			case a.Never:
 				fmt.Fprintf(w, "  %d *\t%s\t%s\tnever\tnever\t\n", a.Number, a.Topic, delayWords(a))
+			case a.Number == firstMade(r): // the others count from its failure
+				fmt.Fprintf(w, "  %d\t%s\t%s\t\t\t\n", a.Number, a.Topic, delayWords(a))
 			default:
 				fmt.Fprintf(w, "  %d%s\t%s\t%s\t%s\t%s\t\n", a.Number, star(a), a.Topic, delayWords(a), short(a.Earliest), short(a.Latest))
 			}
@@ -47,7 +47,7 @@ func firstMade(r inspect.RelayDescription) int {
 }
 
 // limited reports whether a limit touches an attempt.
-func limited(a inspect.Attempt) bool { return a.Shortened || a.Budget || a.Lifetime }
+func limited(a inspect.Attempt) bool { return a.Shortened || a.Budget || a.Lifetime || a.Expiry }
 
 func star(a inspect.Attempt) string {
 	if limited(a) {
@@ -56,7 +56,7 @@ func star(a inspect.Attempt) string {
 	return ""
 }
 
-// notes say what budget and lifetime do to single attempts.
+// notes say what budget, lifetime and expire_after do to single attempts.
 func notes(r inspect.RelayDescription) []string {
 	var notes []string
 	for _, a := range r.Attempts {
@@ -64,7 +64,10 @@ func notes(r inspect.RelayDescription) []string {
 			continue
 		}
 		budget, lifetime := "the budget ("+short(r.Budget)+")", "the lifetime ("+short(r.Lifetime)+")"
+		expiry := "expire_after (" + short(r.ExpireAfter) + ")"
 		switch {
+		case a.Never && a.Expiry:
+			return append(notes, fmt.Sprintf("Attempt %d and those behind it are never made: %s ends before.", a.Number, expiry))
 		case a.Never && a.Lifetime:
 			return append(notes, fmt.Sprintf("Attempt %d and those behind it are never made: %s ends before.", a.Number, lifetime))
 		case a.Never:
@@ -82,6 +85,9 @@ func notes(r inspect.RelayDescription) []string {
 		if a.Lifetime {
 			words = append(words, lifetime+" may end before")
 		}
+		if a.Expiry {
+			words = append(words, expiry+" may end before")
+		}
 		notes = append(notes, fmt.Sprintf("Attempt %d: %s.", a.Number, strings.Join(words, "; ")))
 	}
 	return notes
@@ -95,12 +101,12 @@ func delayWords(a inspect.Attempt) string {
 }
 
 // endings are the reasons that the configuration decides about. There are none for a
-// relay that makes no attempts.
+// relay that reads no records.
 func endings(r inspect.RelayDescription) facts {
-	made := r.Made()
-	if made == 0 {
+	if firstMade(r) > len(r.Attempts) {
 		return nil
 	}
+	made := r.Made() // 0: each record expires in its first tier
 	var f facts
 	add := func(reason policy.Reason, format string, args ...any) {
 		f = append(f, [2]string{string(reason), fmt.Sprintf(format, args...)})
@@ -111,12 +117,14 @@ func endings(r inspect.RelayDescription) facts {
 	if r.LimitedAttempts <= made {
 		add(policy.ReasonLimited, "failure number %d of class unknown, like a 500%s (endpoint.limited_attempts)", r.LimitedAttempts, ownWords(r))
 	}
-	if made > 1 || budgetPrevents(r) {
+	if made > 0 && firstMade(r) < len(r.Attempts) {
 		add(policy.ReasonBudget, "%s", budgetWords(r))
 	}
-	add(policy.ReasonLifetime, "an attempt failed %s or more after the first failure, whatever was late", short(r.Lifetime))
+	if made > 0 {
+		add(policy.ReasonLifetime, "an attempt failed %s or more after the first failure, whatever was late", short(r.Lifetime))
+	}
 	if r.ExpireAfter > 0 {
-		add(policy.ReasonExpired, "%s after its own timestamp it was still not accepted (expire_after)", short(r.ExpireAfter))
+		add(policy.ReasonExpired, "an attempt would have begun %s or more after the record's own timestamp (expire_after)", short(r.ExpireAfter))
 	}
 	return f
 }

@@ -71,6 +71,20 @@ relays:
   - topic: aged
     tiers: [1h, 48h]
     lifetime: 1h
+  - topic: expired
+    tiers: [5s, 30s, 5m]
+    jitter: 0.2
+    expire_after: 20s
+  - topic: perhaps-expired
+    tiers: [5s, 30s, 5m]
+    jitter: 0.2
+    budget: 5m
+    lifetime: 50s
+    expire_after: 5m
+  - topic: expired-unread
+    consume: false
+    tiers: [30s, 5m]
+    expire_after: 30s
   - topic: at-once
     tiers: []
   - topic: limited

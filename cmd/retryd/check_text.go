@@ -42,7 +42,7 @@ func writeRelay(w io.Writer, r inspect.RelayDescription) {
 		{"cost", costWords(r.Cost, r.Consume)},
 	}
 	from := "its first failure"
-	if !r.Consume && r.Made() > 0 {
+	if !r.Consume && len(r.Attempts) > 1 {
 		f = append(f, [2]string{"headers", headerWords})
 		from = "its failure in attempt 2, retryd's first"
 	}

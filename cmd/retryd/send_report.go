@@ -96,7 +96,11 @@ func nextOf(relay tier.Config, s policy.Schedule, state record.State, o policy.O
 		n.text = "delivered: the record is done"
 	case n.Action == inspect.ActionForward:
 		n.Topic = relay.TierTopics()[d.Step-1]
-		n.text = fmt.Sprintf("tier %d: written to %s, attempted again after about %s", d.Step, n.Topic, short(n.Delay))
+		after := "attempted again"
+		if policy.Expired(s, state.Origin.Timestamp, d.NotBefore) {
+			after = "dead-lettered (expired)"
+		}
+		n.text = fmt.Sprintf("tier %d: written to %s, %s after about %s", d.Step, n.Topic, after, short(n.Delay))
 	case n.Action == inspect.ActionDeadLetter:
 		n.Topic = relay.DLT.Topic
 		n.text = fmt.Sprintf("dead letter (%s): written to %s, since %s", n.Reason, n.Topic, whyDead(n.Reason))

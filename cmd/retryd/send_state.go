@@ -77,7 +77,10 @@ func neverMade(relay tier.Config, s policy.Schedule, from, n int) []string {
 	}
 	limit := fmt.Sprintf("the budget (%s)", short(inspect.Seconds(s.Budget)))
 	for _, a := range attempts {
-		if a.Never && a.Lifetime {
+		switch {
+		case a.Never && a.Expiry:
+			limit = fmt.Sprintf("expire_after (%s)", short(inspect.Seconds(s.ExpireAfter)))
+		case a.Never && a.Lifetime:
 			limit = fmt.Sprintf("the lifetime (%s)", short(inspect.Seconds(s.Lifetime)))
 		}
 	}

@@ -278,9 +278,25 @@ func TestSendWarnsOfAnAttemptThatIsNeverMade(t *testing.T) {
 			t.Errorf("attempt %s: exit %d\n%s", attempt, out.Code, out.Stdout)
 		}
 	}
-	path := writeFile(t, "relays: [{topic: loans, lifetime: 4s, endpoint: {url: 'http://"+nobody(t)+"/'}, tiers: [5s, 30s]}]")
-	if out := execute(t, nil, nil, "send", "--config", path, "--value", "x", "--attempt", "3"); !strings.Contains(out.Stdout, "the lifetime (4s) ends before") {
-		t.Errorf("no warning in\n%s", out.Stdout)
+	for limit, want := range map[string]string{"lifetime: 4s": "the lifetime (4s) ends before", "expire_after: 4s": "expire_after (4s) ends before"} {
+		path := writeFile(t, "relays: [{topic: loans, "+limit+", endpoint: {url: 'http://"+nobody(t)+"/'}, tiers: [5s, 30s]}]")
+		if out := execute(t, nil, nil, "send", "--config", path, "--value", "x", "--attempt", "3"); !strings.Contains(out.Stdout, want) {
+			t.Errorf("%s: no warning in\n%s", limit, out.Stdout)
+		}
+	}
+}
+
+func TestSendSaysThatARecordExpiresBeforeItsNextAttempt(t *testing.T) {
+	e := startEndpoint(t, 503, "")
+	path := writeFile(t, "relays: [{topic: loans, expire_after: 20s, endpoint: {url: '"+e.URL+"/'}, tiers: [5s, 30s]}]")
+	for attempt, want := range map[string]string{
+		"1": "tier 1: written to loans.retry.1, attempted again after about 5s\n",
+		"2": "tier 2: written to loans.retry.2, dead-lettered (expired) after about 30s\n",
+	} {
+		out := execute(t, nil, nil, "send", "--config", path, "--value", "x", "--attempt", attempt)
+		if <-e.posts; !strings.HasSuffix(out.Stdout, want) {
+			t.Errorf("attempt %s: no line %q in\n%s", attempt, want, out.Stdout)
+		}
 	}
 }
 

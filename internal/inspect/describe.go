@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"time"
 
@@ -66,6 +67,7 @@ type Attempt struct {
 	Shortened bool    `json:"may_be_shortened_by_budget"`
 	Budget    bool    `json:"may_be_prevented_by_budget"`
 	Lifetime  bool    `json:"may_be_prevented_by_lifetime"`
+	Expiry    bool    `json:"may_be_prevented_by_expire_after"`
 	Never     bool    `json:"never"`
 }
 
@@ -126,7 +128,7 @@ func describeRelay(c tier.Config) RelayDescription {
 		d.Attempts = append(d.Attempts, describeAttempt(c, schedule, f))
 	}
 	d.End = Seconds(end)
-	d.Cost = costOf(d.Made(), c.Consume)
+	d.Cost = costOf(d)
 	return d
 }
 
@@ -152,6 +154,7 @@ func describeAttempt(c tier.Config, s policy.Schedule, f policy.Foreseen) Attemp
 		Shortened: f.Shortened,
 		Budget:    f.Budget,
 		Lifetime:  f.Lifetime,
+		Expiry:    f.Expiry,
 		Never:     f.Never,
 	}
 	if f.Step > 0 {
@@ -175,14 +178,18 @@ type Cost struct {
 
 // costOf takes 1,000 records, of which 10 % fail in each of the attempts that retryd
 // makes. Where the application reads the main topic, it makes the first requests and the
-// first writes.
-func costOf(made int, consume bool) Cost {
+// first writes. A record that always expires is written once without an attempt.
+func costOf(d RelayDescription) Cost {
+	made := d.Made()
 	c := Cost{Records: 1000, Failing: 100, Retries: made}
-	if consume {
+	if d.Consume {
 		c.Retries--
 		c.Requests = c.Records
 	}
 	c.Requests += c.Failing * c.Retries
 	c.Writes = c.Failing * made
+	if slices.ContainsFunc(d.Attempts, func(a Attempt) bool { return a.Never && a.Expiry }) {
+		c.Writes += c.Failing
+	}
 	return c
 }

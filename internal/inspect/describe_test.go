@@ -90,6 +90,31 @@ func TestDescribeWhereTheApplicationReadsTheMainTopic(t *testing.T) {
 	}
 }
 
+func TestDescribeMarksWhatLimitsPrevent(t *testing.T) {
+	tests := []struct {
+		limit string
+		want  []Attempt // the marks of those behind main
+	}{
+		{"budget: 15s", []Attempt{{}, {Budget: true, Never: true}}},
+		{"budget: 36s", []Attempt{{}, {Shortened: true}}},
+		{"lifetime: 10s", []Attempt{{}, {Lifetime: true}}},
+		{"expire_after: 20s", []Attempt{{}, {Expiry: true, Never: true}}},
+		{"expire_after: 40s", []Attempt{{}, {Expiry: true}}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.limit, func(t *testing.T) {
+			cfg := loadText(t, "relays: [{topic: loans, endpoint: {url: 'http://127.0.0.1/'}, tiers: [5s, 30s], "+tt.limit+"}]")
+			var got []Attempt
+			for _, a := range Describe(cfg).Relays[0].Attempts[1:] {
+				got = append(got, Attempt{Shortened: a.Shortened, Budget: a.Budget, Lifetime: a.Lifetime, Expiry: a.Expiry, Never: a.Never})
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("marks (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestDescribeShowsNoSecretOfAURL(t *testing.T) {
 	for url, want := range map[string]string{
 		"http://127.0.0.1:8080/loans?token=secret":         "http://127.0.0.1:8080/loans",
@@ -117,6 +142,9 @@ func TestCostCountsWhatRetrydDoes(t *testing.T) {
 		{"no tiers", `{tiers: []}`, Cost{Requests: 1000, Writes: 100}},
 		{"two tiers", `{tiers: [5s, 30s]}`, Cost{Retries: 2, Requests: 1200, Writes: 300}},
 		{"the application makes the first attempts", `{tiers: [5s, 30s], consume: false}`, Cost{Retries: 2, Requests: 200, Writes: 200}},
+		{"a tier in which records expire", `{tiers: [5s, 30s, 5m], expire_after: 20s}`, Cost{Retries: 1, Requests: 1100, Writes: 300}},
+		{"a tier in which the application's records expire", `{tiers: [5s, 30s], consume: false, expire_after: 5s}`, Cost{Writes: 100}},
+		{"a tier in which records may expire", `{tiers: [5s, 30s], expire_after: 40s}`, Cost{Retries: 2, Requests: 1200, Writes: 300}},
 		{"a tier that the budget never allows", `{tiers: [5s, 30s], budget: 15s}`, Cost{Retries: 1, Requests: 1100, Writes: 200}},
 	}
 	for _, tt := range tests {

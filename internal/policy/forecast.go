@@ -9,7 +9,8 @@ import (
 // counted from its first failure.
 //
 // Nothing is late in it: instances run, workers are free, the endpoint's gate is
-// open. The rounding of each hop's time to a millisecond is left out.
+// open. A record is read when its timestamp says that it was written. The rounding
+// of each hop's time to a millisecond is left out.
 type Foreseen struct {
 	Step              int           // attempts made before: 0 on main, i in tier i
 	Shortest, Longest time.Duration // wait before it, as the jitter places it
@@ -18,6 +19,7 @@ type Foreseen struct {
 	Shortened bool // the budget may shorten the wait, to half the delay at least
 	Budget    bool // the budget may end the walk before it
 	Lifetime  bool // the lifetime may end the walk before it
+	Expiry    bool // the record may be too old for it, once it has waited
 	Never     bool // no walk comes this far; the marks are those of the first such attempt
 }
 
@@ -35,11 +37,18 @@ func (s Schedule) Forecast(from int, timeout time.Duration) (attempts []Foreseen
 	if from > 0 {
 		begin.Shortest, begin.Longest = s.Steps[from-1].Delay, s.Steps[from-1].Delay
 	}
+	age := begin.Longest // the age of a record when it is attempted first
+	begin.Expiry = s.ExpireAfter > 0 && age >= s.ExpireAfter
+	begin.Never = begin.Expiry
 	attempts = append(attempts, begin)
-	never := false
+	never := begin.Never
 	var first, last time.Duration // when the attempt before fails, at the earliest and at the latest
 	for step := from + 1; step <= len(s.Steps); step++ {
 		f := s.foresee(step, first, last)
+		if !never && !f.Never { // it waits in the tier
+			end = max(end, f.Latest) // of what expires meanwhile
+			f = s.expire(f, age, timeout)
+		}
 		switch {
 		case never:
 			f = Foreseen{Step: step, Shortest: f.Shortest, Longest: f.Longest, Never: true}
@@ -71,6 +80,20 @@ func (s Schedule) foresee(step int, first, last time.Duration) Foreseen {
 	f.Never = first > last
 	f.Earliest = min(plus(first, f.Shortest), s.Budget)
 	f.Latest = min(plus(last, f.Longest), s.Budget)
+	return f
+}
+
+// expire returns an attempt as Expired leaves it to records that had this age when
+// they were attempted first. That attempt took up to timeout, by which they are older
+// than their first failure.
+func (s Schedule) expire(f Foreseen, age, timeout time.Duration) Foreseen {
+	if s.ExpireAfter == 0 {
+		return f
+	}
+	young := s.ExpireAfter - age // since the first failure: from then on each is too old
+	f.Expiry = plus(f.Latest, timeout) >= young
+	f.Never = f.Earliest >= young
+	f.Latest = min(f.Latest, young-1)
 	return f
 }
 

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -114,6 +115,76 @@ func TestForecast(t *testing.T) {
 			end: 200 * s,
 		},
 		{
+			name: "what is always too old when it is due", timeout: 10 * s,
+			change: func(c *Schedule) { c.Budget, c.ExpireAfter = time.Hour, 30*s },
+			want: []Foreseen{
+				{},
+				{Step: 1, Shortest: 10 * s, Longest: 10 * s, Earliest: 10 * s, Latest: 10 * s},
+				{Step: 2, Shortest: 20 * s, Longest: 20 * s, Expiry: true, Never: true},
+				{Step: 3, Shortest: 40 * s, Longest: 40 * s, Never: true},
+			},
+			end: 40 * s,
+		},
+		{
+			name: "what is too old after a slow answer", timeout: 10 * s,
+			change: func(c *Schedule) { c.Budget, c.ExpireAfter = time.Hour, 35*s },
+			want: []Foreseen{
+				{},
+				{Step: 1, Shortest: 10 * s, Longest: 10 * s, Earliest: 10 * s, Latest: 10 * s},
+				{Step: 2, Shortest: 20 * s, Longest: 20 * s, Earliest: 30 * s, Latest: 35*s - 1, Expiry: true},
+				{Step: 3, Shortest: 40 * s, Longest: 40 * s, Expiry: true, Never: true},
+			},
+			end: 85*s - 1,
+		},
+		{
+			name: "what is too old after a slow first answer", timeout: 10 * s,
+			change: func(c *Schedule) { c.Budget, c.ExpireAfter, c.Steps = time.Hour, 20*s, c.Steps[:1] },
+			want: []Foreseen{
+				{},
+				{Step: 1, Shortest: 10 * s, Longest: 10 * s, Earliest: 10 * s, Latest: 10 * s, Expiry: true},
+			},
+			end: 20 * s,
+		},
+		{
+			name: "what is never too old", timeout: 10 * s,
+			change: func(c *Schedule) { c.Budget, c.ExpireAfter, c.Steps = time.Hour, 20*s+1, c.Steps[:1] },
+			want: []Foreseen{
+				{},
+				{Step: 1, Shortest: 10 * s, Longest: 10 * s, Earliest: 10 * s, Latest: 10 * s},
+			},
+			end: 20 * s,
+		},
+		{
+			name: "what the budget never allows does not expire", timeout: 0,
+			change: func(c *Schedule) { c.Budget, c.ExpireAfter = 45*s, 40*s },
+			want: []Foreseen{
+				{},
+				{Step: 1, Shortest: 10 * s, Longest: 10 * s, Earliest: 10 * s, Latest: 10 * s},
+				{Step: 2, Shortest: 20 * s, Longest: 20 * s, Earliest: 30 * s, Latest: 30 * s},
+				{Step: 3, Shortest: 40 * s, Longest: 40 * s, Budget: true, Never: true},
+			},
+			end: 30 * s,
+		},
+		{
+			name: "records that expire behind the tier in which they come", from: 1, timeout: 0,
+			change: func(c *Schedule) { c.ExpireAfter = 30 * s },
+			want: []Foreseen{
+				{Step: 1, Shortest: 10 * s, Longest: 10 * s},
+				{Step: 2, Shortest: 20 * s, Longest: 20 * s, Expiry: true, Never: true},
+				{Step: 3, Shortest: 40 * s, Longest: 40 * s, Never: true},
+			},
+			end: 20 * s,
+		},
+		{
+			name: "records that expire in the tier in which they come", from: 1, timeout: 10 * s,
+			change: func(c *Schedule) { c.ExpireAfter = 10 * s },
+			want: []Foreseen{
+				{Step: 1, Shortest: 10 * s, Longest: 10 * s, Expiry: true, Never: true},
+				{Step: 2, Shortest: 20 * s, Longest: 20 * s, Never: true},
+				{Step: 3, Shortest: 40 * s, Longest: 40 * s, Never: true},
+			},
+		},
+		{
 			name: "records that come in the first tier", from: 1, timeout: 10 * s,
 			change: func(c *Schedule) { c.Steps, c.Budget = []Step{{5 * s, 0.2}, {30 * s, 0.1}, {60 * s, 0}}, 60*s },
 			want: []Foreseen{
@@ -162,45 +233,78 @@ func TestForecast(t *testing.T) {
 // rounding is more than what the milliseconds of headers add to a whole walk.
 const rounding = (MaxSteps + 2) * time.Millisecond
 
-// drawShortSchedule has budgets and lifetimes that cut into it. Half of a delay is
-// none, or much more than the rounding.
+// drawShortSchedule may have a budget, a lifetime and an expiry that cut into it. Half of a
+// delay is much more than the rounding, and each wait without chance a whole number of
+// milliseconds.
 func drawShortSchedule(t *rapid.T) Schedule {
 	step := rapid.Custom(func(t *rapid.T) Step {
 		return Step{
-			Delay:  drawDuration(t, 0, time.Minute, "delay").Truncate(100 * time.Millisecond),
-			Jitter: rapid.SampledFrom([]float64{0, 0.2, 1}).Draw(t, "jitter"),
+			Delay:  drawDuration(t, 100*time.Millisecond, time.Minute, "delay").Truncate(100 * time.Millisecond),
+			Jitter: rapid.SampledFrom([]float64{0, 0.25, 1}).Draw(t, "jitter"),
 		}
 	})
 	s := Schedule{Steps: rapid.SliceOfN(step, 0, MaxSteps).Draw(t, "steps"), LimitedAttempts: math.MaxInt}
 	longest := max(defaultBudget(s.Steps, time.Minute), time.Second)
-	s.Budget = drawDuration(t, 1, longest, "budget")
-	s.Lifetime = drawDuration(t, 1, 2*longest, "lifetime")
+	s.Budget, s.Lifetime = longest, 2*longest
+	if rapid.Bool().Draw(t, "has a budget") {
+		s.Budget = drawDuration(t, 1, longest, "budget")
+	}
+	if rapid.Bool().Draw(t, "has a lifetime") {
+		s.Lifetime = drawDuration(t, 1, 2*longest, "lifetime")
+	}
+	if rapid.Bool().Draw(t, "expires") {
+		s.ExpireAfter = drawDuration(t, 3*rounding, longest, "expire after")
+	}
 	return s
 }
 
-// attempted is one attempt of a walk: when it began and what came of it.
+// attempted is one attempt of a walk: when it began and what came of it. The record
+// may have expired before.
 type attempted struct {
-	began time.Duration // since the first failure
+	began time.Duration // since the first failure; less than 0 is the first attempt
 	Decision
 }
 
-// failAll walks a record through a schedule from a step on; every attempt fails after
-// up to timeout, and none begins late. The last decision is the dead letter's.
-func failAll(t *rapid.T, s Schedule, from int, timeout time.Duration) []attempted {
+// chance returns what the jitter draws for a wait, and how long the next attempt takes.
+type chance struct {
+	uniform func() float64
+	taken   func() time.Duration
+}
+
+// drawChance has attempts of up to timeout.
+func drawChance(t *rapid.T, timeout time.Duration) chance {
+	uniform := rapid.OneOf(rapid.Just(0.0), rapid.Just(math.Nextafter(1, 0)), rapid.Float64Range(0, math.Nextafter(1, 0)))
+	taken := rapid.OneOf(rapid.Just(int64(0)), rapid.Just(int64(timeout)), rapid.Int64Range(0, int64(timeout)))
+	return chance{
+		uniform: func() float64 { return uniform.Draw(t, "uniform") },
+		taken:   func() time.Duration { return time.Duration(taken.Draw(t, "duration")) },
+	}
+}
+
+// failAll walks a record through a schedule from a step on; every attempt fails, the
+// first one at a time, and none begins late. The last decision is the dead letter's.
+func failAll(s Schedule, from int, first time.Time, c chance) []attempted {
 	var walk []attempted
 	state := record.State{Attempt: from}
 	o := Outcome{Class: ClassTransient}
-	uniform := rapid.OneOf(rapid.Just(0.0), rapid.Just(math.Nextafter(1, 0)), rapid.Float64Range(0, math.Nextafter(1, 0)))
-	taken := rapid.OneOf(rapid.Just(int64(0)), rapid.Just(int64(timeout)), rapid.Int64Range(0, int64(timeout)))
-	for began, at := time.Duration(0), now; ; {
-		d := Decide(s, state, o, at, uniform.Draw(t, "uniform"))
-		walk = append(walk, attempted{began, d})
+	at := first
+	begin := at.Add(-c.taken())
+	written := begin
+	if from > 0 {
+		written = begin.Add(-s.Steps[from-1].Delay)
+	}
+	for {
+		if Expired(s, written, begin) {
+			return append(walk, attempted{begin.Sub(first), Decision{Action: ActionDeadLetter, Reason: ReasonExpired}})
+		}
+		d := Decide(s, state, o, at, c.uniform())
+		walk = append(walk, attempted{begin.Sub(first), d})
 		if d.Action != ActionForward {
 			return walk
 		}
 		state = Advance(state, o, d, "loans.retry", at)
-		began = d.NotBefore.Sub(now)
-		at = d.NotBefore.Add(time.Duration(taken.Draw(t, "duration")))
+		begin = d.NotBefore
+		at = begin.Add(c.taken())
 	}
 }
 
@@ -211,9 +315,9 @@ func TestEveryWalkLiesInItsForecast(t *testing.T) {
 		timeout := drawDuration(t, 0, time.Minute, "timeout")
 		foreseen, end := s.Forecast(from, timeout)
 		last := time.Duration(0)
-		for i, a := range failAll(t, s, from, timeout) {
+		for i, a := range failAll(s, from, now, drawChance(t, timeout)) {
 			f := foreseen[i]
-			if a.began < f.Earliest-rounding || a.began > f.Latest+rounding {
+			if i > 0 && a.Reason != ReasonExpired && (a.began < f.Earliest-rounding || a.began > f.Latest+rounding) {
 				t.Fatalf("attempt %d began after %v: %+v", from+i+1, a.began, f)
 			}
 			last = max(last, a.began)
@@ -224,25 +328,74 @@ func TestEveryWalkLiesInItsForecast(t *testing.T) {
 	})
 }
 
+// alike returns a schedule with each of its limits a little narrower and wider.
+func alike(s Schedule) []Schedule {
+	schedules := []Schedule{s}
+	vary := func(limit func(*Schedule) *time.Duration) {
+		var varied []Schedule
+		for _, s := range schedules {
+			for _, slack := range []time.Duration{-2 * rounding, -rounding, 0, rounding} {
+				other := s
+				*limit(&other) += slack
+				varied = append(varied, other)
+			}
+		}
+		schedules = varied
+	}
+	vary(func(s *Schedule) *time.Duration { return &s.Budget })
+	vary(func(s *Schedule) *time.Duration { return &s.Lifetime })
+	if s.ExpireAfter > 0 {
+		vary(func(s *Schedule) *time.Duration { return &s.ExpireAfter })
+	}
+	return schedules
+}
+
+// TestTheShortestWalkComesAsFarAsForeseen: if any walk makes an attempt, the one with
+// the shortest waits and answers at once does. In whole milliseconds nothing is rounded.
+func TestTheShortestWalkComesAsFarAsForeseen(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawShortSchedule(t)
+		from := rapid.IntRange(0, min(1, len(s.Steps))).Draw(t, "from")
+		for _, limit := range []*time.Duration{&s.Budget, &s.Lifetime, &s.ExpireAfter} {
+			*limit = limit.Round(time.Millisecond)
+		}
+		foreseen, _ := s.Forecast(from, drawDuration(t, 0, time.Minute, "timeout"))
+		walk := failAll(s, from, milli(now), chance{func() float64 { return 0 }, func() time.Duration { return 0 }})
+		made := slices.DeleteFunc(walk, func(a attempted) bool { return a.Reason == ReasonExpired })
+		want := slices.DeleteFunc(foreseen, func(f Foreseen) bool { return f.Never })
+		if len(made) != len(want) {
+			t.Fatalf("%d attempts are made, %d foreseen", len(made), len(want))
+		}
+		for i, a := range made {
+			if a.began != want[i].Earliest {
+				t.Fatalf("attempt %d began after %v, want %v", from+i+1, a.began, want[i].Earliest)
+			}
+		}
+	})
+}
+
 // TestMarksOfAForecastAreTheOnlyOnes: what is not marked does not happen, save
-// within the rounding of times: limits a little narrower and wider have a say too.
+// within the rounding of times: schedules that are alike have a say too.
 func TestMarksOfAForecastAreTheOnlyOnes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawShortSchedule(t)
 		from := rapid.IntRange(0, min(1, len(s.Steps))).Draw(t, "from")
 		timeout := drawDuration(t, 0, time.Minute, "timeout")
 		marked := func(i int, mark func(Foreseen) bool) bool {
-			for _, slack := range []time.Duration{-2 * rounding, -rounding, 0, rounding} {
-				other := s
-				other.Budget += slack
-				other.Lifetime += slack
-				if foreseen, _ := other.Forecast(from, timeout); mark(foreseen[i]) {
+			for _, similar := range alike(s) {
+				if foreseen, _ := similar.Forecast(from, timeout); mark(foreseen[i]) {
 					return true
 				}
 			}
 			return false
 		}
-		for i, a := range failAll(t, s, from, timeout) {
+		for i, a := range failAll(s, from, now, drawChance(t, timeout)) {
+			if a.Reason == ReasonExpired {
+				if !marked(i, func(f Foreseen) bool { return f.Expiry || f.Never }) {
+					t.Fatalf("attempt %d is too late", from+i+1)
+				}
+				return
+			}
 			if !marked(i, func(f Foreseen) bool { return !f.Never }) {
 				t.Fatalf("attempt %d is made", from+i+1)
 			}
