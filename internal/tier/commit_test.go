@@ -86,7 +86,9 @@ func TestCommitThatSucceedsForgetsThoseThatFailed(t *testing.T) {
 
 func TestLastCommitIsTriedOnceWhenWhatIsInFlightIsGivenUp(t *testing.T) {
 	r, f, registry := committing(t)
-	f.cluster.HangUp()
+	if err := f.cluster.Close(); err != nil {
+		t.Fatal(err)
+	}
 	gaveUp, giveUp := context.WithCancel(t.Context())
 	giveUp()
 	r.consumer.abort = gaveUp
