@@ -47,7 +47,8 @@ const leaderMoves = 15 * time.Second
 
 // failed tells of an error between two fetches or two heartbeats. The client tries
 // again by itself. A partition without a leader does not end the session, so it is told
-// here; heartbeats that fail do, and the end of the session tells of those.
+// here; heartbeats that fail do, and the end of the session tells of those. So does an
+// offset that is gone: the next session says what became of the records.
 func (c *consumer) failed(err error) {
 	c.lastError.note(time.Now(), explain(err))
 	var fetch *sarama.ConsumerError
@@ -55,8 +56,11 @@ func (c *consumer) failed(err error) {
 		return
 	}
 	t := troubleOf(kindRead, partitionName(fetch.Topic, fetch.Partition), fetch.Err)
-	if kafka.Unreachable(fetch.Err) {
+	switch {
+	case kafka.Unreachable(fetch.Err):
 		t.grace = leaderMoves
+	case errors.Is(fetch.Err, sarama.ErrOffsetOutOfRange):
+		t.grace, t.hush = moment, moment
 	}
 	c.relay.tell(t)
 }

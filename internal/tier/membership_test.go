@@ -160,6 +160,22 @@ func TestPartitionWithoutALeaderIsToldWhenItLasts(t *testing.T) {
 	})
 }
 
+// The session ends with it, and the next one tells what became of the records.
+func TestOffsetThatIsGoneIsNoTroubleOfItsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, logs := observedMember(t)
+		r.consumer.failed(&sarama.ConsumerError{Topic: rigTopic, Err: sarama.ErrOffsetOutOfRange})
+		if s := r.relay.Status(); !s.Ready || logs.FilterMessage(kindRead.began()).Len() > 0 {
+			t.Errorf("ready %v, log %v; want it ready, and no line", s.Ready, lines(logs))
+		}
+		time.Sleep(moment)
+		r.relay.ripen(time.Now())
+		if r.relay.Status().Ready || logs.FilterMessage(kindRead.began()).Len() != 1 {
+			t.Errorf("ready, or not one line, although it lasts: %v", lines(logs))
+		}
+	})
+}
+
 func TestPartitionThatMayNotBeReadIsToldAtOnceWhateverOthersDo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, _ := observedMember(t)
