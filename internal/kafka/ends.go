@@ -1,7 +1,6 @@
 package kafka
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -15,7 +14,8 @@ import (
 //
 // It asks each broker once, for all its partitions. An error says that some
 // partitions could not be learnt; they are left out, and the others are returned
-// with the error. It is the first one, by topic and partition.
+// with the error. It is the first one, by topic and partition, that says more than
+// that a topic does not exist.
 func (c *Cluster) Ends(topics map[string][]int32) (map[string]map[int32]int64, error) {
 	return c.list(everywhere(topics, sarama.OffsetNewest))
 }
@@ -68,7 +68,7 @@ func (c *Cluster) list(query map[string]map[int32]int64) (map[string]map[int32]i
 		}
 		if no != nil {
 			stale = append(stale, topic)
-			err = cmp.Or(err, no)
+			err = graver(err, no)
 		}
 	}
 	if len(stale) > 0 && !refreshed {
@@ -115,9 +115,18 @@ func learn(topic string, results map[int32]*sarama.OffsetResult) (offsets map[in
 			offsets[p] = r.Offset
 			continue
 		}
-		err = cmp.Or(err, listError(topic, p, r.Err))
+		err = graver(err, listError(topic, p, r.Err))
 	}
 	return offsets, err
+}
+
+// graver returns the first of two errors, or the one that says more than that a topic
+// does not exist.
+func graver(first, second error) error {
+	if first == nil || NoTopic(first) && !NoTopic(second) {
+		return second
+	}
+	return first
 }
 
 // listError says what to do about an offset that could not be learnt.

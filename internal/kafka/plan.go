@@ -34,11 +34,25 @@ type PlanError struct{ Problems []string }
 
 func (e *PlanError) Error() string { return strings.Join(e.Problems, "; ") }
 
+// lacking is a *PlanError that wraps ErrNoTopic too.
+type lacking struct{ *PlanError }
+
+func (e lacking) Unwrap() []error { return []error{e.PlanError, ErrNoTopic} }
+
+// planError says whether some of its topics do not exist.
+func planError(problems []string, missing bool) error {
+	if missing {
+		return lacking{&PlanError{problems}}
+	}
+	return &PlanError{problems}
+}
+
 // Plan brings the topics beside main into being, or only checks them if create is
 // false. main is never created. New topics get main's partition count,
 // replication factor and min.insync.replicas; changed is told of each change as it
-// is made. Plan is idempotent; a *PlanError says what somebody has to mend, any
-// other error that the cluster did not answer.
+// is made. Plan is idempotent; a *PlanError says what somebody has to mend, and NoTopic
+// holds for it if a topic does not exist. Any other error says that the cluster did not
+// answer.
 func (c *Cluster) Plan(main string, specs []TopicSpec, create bool, changed func(Change)) (Planned, error) {
 	s, err := c.Survey(main, specs)
 	if err != nil {
@@ -59,7 +73,7 @@ func (c *Cluster) Plan(main string, specs []TopicSpec, create bool, changed func
 func (s Survey) planned() (Planned, error) {
 	main := s.Main.Topic
 	if len(s.Main.Problems) > 0 {
-		return Planned{}, &PlanError{s.Main.Problems}
+		return Planned{}, planError(s.Main.Problems, s.Main.Missing)
 	}
 	p := Planned{Topics: map[string]Topic{main.Name: main}}
 	var problems []string
@@ -84,6 +98,7 @@ func (s Survey) planned() (Planned, error) {
 // have been faster.
 func (c *Cluster) establish(s Survey, specs []TopicSpec, create bool, changed func(Change)) error {
 	var problems []string
+	missing := false
 	for i, t := range s.Topics {
 		if !t.incomplete() {
 			continue
@@ -92,7 +107,7 @@ func (c *Cluster) establish(s Survey, specs []TopicSpec, create bool, changed fu
 		var planned *PlanError
 		switch {
 		case errors.As(err, &planned):
-			problems = append(problems, planned.Problems...)
+			problems, missing = append(problems, planned.Problems...), missing || t.Missing
 		case err != nil:
 			return err
 		case done:
@@ -100,7 +115,7 @@ func (c *Cluster) establish(s Survey, specs []TopicSpec, create bool, changed fu
 		}
 	}
 	if len(problems) > 0 {
-		return &PlanError{problems}
+		return planError(problems, missing)
 	}
 	return nil
 }

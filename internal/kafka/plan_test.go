@@ -76,16 +76,17 @@ func TestPlanNamesAllProblemsAtOnce(t *testing.T) {
 		specs  []TopicSpec
 		create bool
 		want   []string
+		absent bool // some topic is
 	}{
 		{"main is missing", nil, nil, []TopicSpec{week}, true, []string{
 			"main topic main does not exist: create it, or correct the relay's topic; retryd never creates a main topic",
-		}},
+		}, true},
 		{"nothing may be created", map[string]int32{"main": 3, "small": 2}, nil,
 			[]TopicSpec{week, {Name: "small"}, {Name: "DLT"}}, false, []string{
 				"topic tier does not exist: create it (partitions: 3), or set topics.create: true",
 				"topic small has 2 partitions, main has 3: add partitions, or set topics.create: true",
 				"topic DLT does not exist: create it (partitions: 3), or set topics.create: true",
-			}},
+			}, true},
 		{"existing topics break promises", map[string]int32{"main": 1, "tier": 1, "DLT": 2},
 			map[string]map[string]string{
 				"tier": {"retention.ms": "1000", "max.message.bytes": "2000000"},
@@ -97,7 +98,7 @@ func TestPlanNamesAllProblemsAtOnce(t *testing.T) {
 				"topic DLT: message.timestamp.type is LogAppendTime, which overwrites the time of the decision: set message.timestamp.type=CreateTime",
 				"topic DLT: retention.bytes is 5, which deletes records by size: set retention.bytes=-1",
 				"topic DLT: it has 2 partitions, main has 1: a record keeps its partition number, so make the topic anew with 1 partitions",
-			}},
+			}, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -112,6 +113,9 @@ func TestPlanNamesAllProblemsAtOnce(t *testing.T) {
 			}
 			if diff := cmp.Diff(tt.want, problems.Problems); diff != "" {
 				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+			if NoTopic(err) != tt.absent {
+				t.Errorf("a topic is missing: %v, want %v", NoTopic(err), tt.absent)
 			}
 		})
 	}

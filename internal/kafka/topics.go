@@ -23,6 +23,11 @@ type Topic struct {
 // ErrNoTopic says that a topic does not exist.
 var ErrNoTopic = errors.New("topic does not exist")
 
+// NoTopic reports whether err says that a topic, or a partition of one, does not exist.
+func NoTopic(err error) bool {
+	return errors.Is(err, ErrNoTopic) || errors.Is(err, sarama.ErrUnknownTopicOrPartition)
+}
+
 // Topics describes the named topics, without their configuration. A topic that
 // does not exist is left out. A *PlanError says that somebody has to grant access.
 func (c *Cluster) Topics(names ...string) (map[string]Topic, error) {

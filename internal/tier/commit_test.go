@@ -13,6 +13,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/retryd/retryd/internal/kafka"
 	"github.com/retryd/retryd/internal/metrics"
@@ -103,6 +106,28 @@ retryd_commits_total{relay="orders",result="ok",tier="1"} 0
 `
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "retryd_commits_total"); err != nil {
 		t.Error(err)
+	}
+}
+
+// Nothing of it is delivered again, and the look at the topics tells that it is gone.
+func TestLastCommitForATopicThatIsGoneIsNotMissed(t *testing.T) {
+	r, f, registry := committing(t)
+	core, logs := observer.New(zapcore.InfoLevel)
+	r.relay.log = zap.New(core)
+	r.session.stop = func() {}
+	harness.DeleteTopic(t, f.brokers, rigTopic)
+	r.session.finish()
+	want := `
+# HELP retryd_commits_total Offset commits, by whether the group's coordinator acknowledged them.
+# TYPE retryd_commits_total counter
+retryd_commits_total{relay="orders",result="error",tier="1"} 1
+retryd_commits_total{relay="orders",result="ok",tier="1"} 0
+`
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "retryd_commits_total"); err != nil {
+		t.Error(err)
+	}
+	if logs.Len() > 0 {
+		t.Errorf("log: %v", lines(logs))
 	}
 }
 

@@ -29,11 +29,18 @@ func (r *Relay) raiseFor(k kind, of string, err error) {
 // alert is to act on it.
 const moment = 5 * time.Second
 
+// unseen is how long the look at the topics may not see that one does not exist, until
+// what follows from that is logged by itself.
+const unseen = recheckInterval + 2*moment
+
 func troubleOf(k kind, of string, err error) trouble {
 	away := kafka.Unreachable(err)
 	t := trouble{kind: k, of: of, why: explain(err), fault: isFault(err), passing: away, common: away, away: away}
 	if !t.fault && (k == kindTopics || k == kindMember) {
 		t.grace = moment
+	}
+	if t.missing = kafka.NoTopic(err); t.missing && k != kindTopics {
+		t.hush, t.passing = unseen, true
 	}
 	return t
 }
@@ -59,7 +66,10 @@ func (r *Relay) tell(n trouble) {
 	if log {
 		r.logBegin(t)
 	}
-	if t.hush == 0 {
+	if t.missing && t.kind != kindTopics && t.explained.Before(now) {
+		r.doubt()
+	}
+	if t.hush == 0 || t.asked {
 		r.lastError.note(now, t.kind.text(t.of, t.why))
 	}
 	if t.kind.blocking() {

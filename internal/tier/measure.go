@@ -28,9 +28,10 @@ func (o offsets) get(topic string, p int32) (value int64, ok bool) {
 // dead-letter topics have. It sets the metrics, and what Status tells. It asks each
 // broker for offsets three times at most.
 //
-// An error says what could not be measured; the rest was. What could not keeps its
-// last numbers for a few measurements, and has none after that. kafka.Unreachable holds
-// for the error only if nobody answered.
+// An error says what could not be measured; the rest was. It says nothing of a topic that
+// does not exist: its relay does. What could not be measured keeps its last numbers for a
+// few measurements, and has none after that. kafka.Unreachable holds for the error only
+// if nobody answered.
 func Measure(cluster *kafka.Cluster, relays []*Relay, now time.Time) error {
 	m := measurement{now: now}
 	for _, r := range relays {
@@ -64,11 +65,11 @@ func (m *measurement) ask(cluster *kafka.Cluster, topics map[string][]int32) err
 	return firstOf(errEnds, errBegins, errYoung)
 }
 
-// firstOf returns the first error, if any, as the words of a cluster that answers: a
-// part of it may be unreachable.
+// firstOf returns the first error that is not of a missing topic, if any, as the words
+// of a cluster that answers: a part of it may be unreachable.
 func firstOf(errs ...error) error {
 	for _, err := range errs {
-		if err != nil {
+		if err != nil && !kafka.NoTopic(err) {
 			return errors.New(kafka.Explain(err))
 		}
 	}

@@ -83,6 +83,7 @@ type Relay struct {
 	born     time.Time // pulses count from here
 	working  []pulse   // of the workers
 	watching pulse
+	doubts   chan struct{} // asks for a look at the topics; see doubt
 }
 
 // New checks what only the machine can tell (files of secrets) and makes no
@@ -102,6 +103,7 @@ func New(c Config, d Deps) (*Relay, error) {
 		log:     d.Log.With(zap.String(logging.FieldRelay, c.Name)),
 		jobs:    make(chan *job),
 		drained: make(chan struct{}),
+		doubts:  make(chan struct{}, 1),
 		born:    time.Now(),
 		working: make([]pulse, c.Endpoint.MaxInFlight),
 	}

@@ -95,17 +95,19 @@ func (s *session) finish() {
 	switch err := s.commitLast(); {
 	case errors.Is(err, kafka.ErrFenced):
 		s.fenced(err)
+	case kafka.NoTopic(err): // nor is there anything to deliver again
 	case err != nil:
 		s.consumer.relay.warn("last commit of the session is missing: what was completed since the one before is delivered again", s.consumer.source.topic, err)
 	}
 	s.leaveBudget()
 }
 
-// commitLast tries for kafka.CommitTimeout, unless what is in flight is given up.
+// commitLast tries for kafka.CommitTimeout, unless the topic is gone or what is in flight
+// is given up.
 func (s *session) commitLast() error {
 	for deadline := time.Now().Add(kafka.CommitTimeout); ; sleep(s.consumer.abort, 100*time.Millisecond) {
 		err := s.commit(false)
-		if err == nil || errors.Is(err, kafka.ErrFenced) || time.Now().After(deadline) || s.consumer.abort.Err() != nil {
+		if err == nil || errors.Is(err, kafka.ErrFenced) || kafka.NoTopic(err) || time.Now().After(deadline) || s.consumer.abort.Err() != nil {
 			return err
 		}
 	}

@@ -19,13 +19,15 @@ type trouble struct {
 	passing bool          // another reason is no news: it may change with each try
 	common  bool          // the same for all topics and relays: one line is enough
 	away    bool          // brokers do not answer or cannot serve
+	missing bool          // a topic does not exist
 	grace   time.Duration // it is shown, and keeps from being ready, only when it lasts longer
 	hush    time.Duration // it is logged only when it lasts longer
 	records int           // how many it holds up; the last one of them ends it
 
 	since, renewed       time.Time
-	shown, asked, logged bool // whether it is shown, was to be logged, and was
-	suppressed           int  // lines that were kept back before its own
+	explained            time.Time // when it last did, see explains
+	shown, asked, logged bool      // whether it is shown, was to be logged, and was
+	suppressed           int       // lines that were kept back before its own
 }
 
 // troubles are those of one relay that are open. They are safe for concurrent use;
@@ -64,10 +66,10 @@ func (t *troubles) raise(n trouble, now time.Time, may allow) (raised trouble, l
 	if at.why != n.why && !n.passing {
 		at.asked = false
 	}
-	at.why, at.fault, at.passing, at.common, at.away = n.why, n.fault, n.passing, n.common, n.away
+	at.why, at.fault, at.passing, at.common, at.away, at.missing = n.why, n.fault, n.passing, n.common, n.away, n.missing
 	at.grace, at.hush, at.renewed = n.grace, n.hush, now
 	at.records += n.records
-	log = at.ripen(now, may)
+	log = t.ripenOne(at, now, may)
 	return *at, log
 }
 
@@ -92,24 +94,34 @@ func (t *troubles) ripen(now time.Time, may allow) (log []trouble) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i := range t.open {
-		if t.open[i].ripen(now, may) {
+		if t.ripenOne(&t.open[i], now, may) {
 			log = append(log, t.open[i])
 		}
 	}
 	return log
 }
 
-// ripen returns whether to log the trouble.
-func (t *trouble) ripen(now time.Time, may allow) (log bool) {
-	age := now.Sub(t.since)
-	t.shown = t.shown || age >= t.grace
-	if !t.shown || t.asked || age < t.hush {
+// ripenOne returns whether to log a trouble. The caller holds mu.
+func (t *troubles) ripenOne(at *trouble, now time.Time, may allow) (log bool) {
+	at.shown = at.shown || now.Sub(at.since) >= at.grace
+	if t.explains(at) {
+		at.explained = now
 		return false
 	}
-	t.asked = true
-	t.suppressed, log = may(*t)
-	t.logged = t.logged || log
+	if !at.shown || at.asked || now.Sub(at.since) < at.hush || now.Sub(at.explained) < at.hush {
+		return false
+	}
+	at.asked = true
+	at.suppressed, log = may(*at)
+	at.logged = at.logged || log
 	return log
+}
+
+// explains reports whether a trouble only follows from topics that do not exist, which
+// the look at the topics tells of. The caller holds mu.
+func (t *troubles) explains(at *trouble) bool {
+	return at.missing && at.kind != kindTopics &&
+		slices.ContainsFunc(t.open, func(each trouble) bool { return each.missing && each.kind == kindTopics })
 }
 
 // end closes a trouble, or frees one of the records that it holds up. ok is false if
@@ -196,7 +208,7 @@ func (t *troubles) report(set func(ready bool)) (first bool) {
 // mends something.
 func (t *troubles) problems() (list []status.Problem, fault bool) {
 	t.mu.Lock()
-	open := slices.DeleteFunc(slices.Clone(t.open), func(each trouble) bool { return !each.shown })
+	open := slices.DeleteFunc(slices.Clone(t.open), func(each trouble) bool { return !each.shown || t.explains(&each) })
 	t.mu.Unlock()
 	slices.SortStableFunc(open, func(a, b trouble) int { return int(a.kind) - int(b.kind) })
 	for len(open) > 0 {

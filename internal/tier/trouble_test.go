@@ -132,6 +132,45 @@ func TestTroubleThatPassesIsNeverHeardOf(t *testing.T) {
 	}
 }
 
+// What follows from a topic that does not exist is told by the look at the topics, or
+// by itself where the look does not see it.
+func TestMissingTopicIsToldOnce(t *testing.T) {
+	at := time.Now()
+	read := trouble{kind: kindRead, of: "orders/0", why: "gone", missing: true, hush: time.Minute}
+	topics := trouble{kind: kindTopics, of: "orders", why: "orders does not exist", missing: true}
+	var open troubles
+	told := func(after time.Duration, logged int, want ...string) {
+		t.Helper()
+		if n := len(open.ripen(at.Add(after), yes)); n != logged {
+			t.Errorf("after %v %d lines, want %d", after, n, logged)
+		}
+		var got []string
+		problems, _ := open.problems()
+		for _, p := range problems {
+			got = append(got, p.Text)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("problems after %v (-want +got):\n%s", after, diff)
+		}
+	}
+	if _, log := open.raise(read, at, yes); log {
+		t.Error("logged before the look at the topics could tell")
+	}
+	told(time.Second, 0, "cannot read orders/0: gone")
+	if _, log := open.raise(topics, at.Add(2*time.Second), yes); !log {
+		t.Error("the look at the topics is not logged")
+	}
+	told(time.Hour, 0, "orders does not exist")
+	open.end(kindTopics, "orders", at.Add(time.Hour))
+	told(time.Hour+time.Minute-1, 0, "cannot read orders/0: gone")
+	topics.missing, topics.why = false, "orders is compacted"
+	open.raise(topics, at.Add(time.Hour), yes)
+	told(time.Hour+time.Minute, 1, "orders is compacted", "cannot read orders/0: gone")
+	if ended, _ := open.end(kindRead, "orders/0", at.Add(2*time.Hour)); !ended.logged {
+		t.Error("its end is not logged, though its beginning was")
+	}
+}
+
 func TestTroubleThatComesBackWithinAMomentGoesOn(t *testing.T) {
 	began := time.Now()
 	var open troubles

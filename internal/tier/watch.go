@@ -21,16 +21,30 @@ func (r *Relay) watch(ctx context.Context) {
 	defer clock.Wait()
 	next := time.NewTimer(time.Duration(r.uniform() * float64(r.recheck)))
 	defer next.Stop()
+	var looked time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-r.doubts:
+			if time.Since(looked) < 2*moment { // who still doubts says so again
+				continue
+			}
 		case <-next.C:
-			r.watching.beat(r.age())
-			err := r.look(ctx)
-			r.watching.rest()
-			next.Reset(r.patience(err))
 		}
+		r.watching.beat(r.age())
+		err := r.look(ctx)
+		r.watching.rest()
+		looked = time.Now()
+		next.Reset(r.patience(err))
+	}
+}
+
+// doubt asks for a look at the topics soon: somebody says that one does not exist.
+func (r *Relay) doubt() {
+	select {
+	case r.doubts <- struct{}{}:
+	default:
 	}
 }
 

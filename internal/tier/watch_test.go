@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/IBM/sarama"
+	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"go.uber.org/zap"
@@ -146,6 +147,39 @@ func TestStopDoesNotWaitForALookAtBrokersThatHang(t *testing.T) {
 		cluster.HangUp()
 		<-ended
 		close(release)
+	}
+}
+
+// Whatever finds a topic missing first, the look at the topics tells of it, soon.
+func TestMissingTopicIsLookedForAtOnce(t *testing.T) {
+	f := newField(t, nil)
+	f.deps.Topics.Create = false
+	core, logs := observer.New(zapcore.WarnLevel)
+	f.deps.Log = zap.New(core)
+	for _, topic := range []string{"orders", "orders.retry.1", "orders.DLT"} {
+		harness.CreateTopic(t, f.brokers, topic, 1, map[string]string{"max.message.bytes": "2000000", "retention.ms": "-1"})
+	}
+	r, err := New(resolved(f.waitingRelay("orders")), f.deps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.recheck = 24 * time.Hour
+	r.uniform = func() float64 { return 1 } // the first look is as late
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { r.Run(ctx, context.Background(), f.cluster) })
+	defer running.Wait()
+	defer stop()
+	harness.WaitFor(t, time.Minute, "readiness", func() bool { return r.Status().Ready })
+	logs.TakeAll()
+	harness.DeleteTopic(t, f.brokers, "orders.retry.1") // which the consumer notices
+	harness.WaitFor(t, time.Minute, "a look at the topics", func() bool { return r.troubles.isOpen(kindTopics, "orders") })
+	want := []string{"warn relay is not ready relay=orders topic=orders error=topic orders.retry.1 does not exist: create it (partitions: 1), or set topics.create: true"}
+	if diff := cmp.Diff(want, lines(logs)); diff != "" {
+		t.Errorf("log (-want +got):\n%s", diff)
+	}
+	if n := len(r.Status().Problems); n != 1 {
+		t.Errorf("%d problems, want one: %v", n, r.Status().Problems)
 	}
 }
 
