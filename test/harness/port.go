@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"sync"
 )
 
 // Ports are taken from below the range that the common systems use for outgoing
@@ -15,22 +16,40 @@ const (
 	portTries   = 100
 )
 
-// listenLoopback listens at a random free port of 127.0.0.1.
+// claimed are the ports that this process has given out. None is given out again, here
+// or by another process of tests, until this one ends: whoever is down for a while
+// comes back at its port. Each is claimed by the UDP port of the same number, which
+// nobody else uses.
+var claimed struct {
+	mu    sync.Mutex
+	ports []net.PacketConn
+}
+
+// listenLoopback listens at a random port of 127.0.0.1, which it claims.
 func listenLoopback() (net.Listener, error) {
 	var last error
 	for range portTries {
-		port := lowestPort + rand.IntN(highestPort-lowestPort+1)
-		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		if err == nil {
-			return listener, nil
+		addr := fmt.Sprintf("127.0.0.1:%d", lowestPort+rand.IntN(highestPort-lowestPort+1))
+		claim, err := net.ListenPacket("udp", addr)
+		if err != nil {
+			last = err
+			continue
 		}
-		last = err
+		listener, err := net.Listen("tcp", addr)
+		if err != nil {
+			last = err
+			_ = claim.Close()
+			continue
+		}
+		claimed.mu.Lock()
+		claimed.ports = append(claimed.ports, claim)
+		claimed.mu.Unlock()
+		return listener, nil
 	}
 	return nil, fmt.Errorf("find a free port on 127.0.0.1: %w", last)
 }
 
-// freeAddrs returns n different host:port of 127.0.0.1 that nobody listened at
-// just now.
+// freeAddrs claims n different host:port of 127.0.0.1 that nobody listens at.
 func freeAddrs(n int) ([]string, error) {
 	addrs := make([]string, n)
 	for i := range addrs {
@@ -38,7 +57,9 @@ func freeAddrs(n int) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		defer listener.Close() // not before all are found: they must differ
+		if err := listener.Close(); err != nil {
+			return nil, err
+		}
 		addrs[i] = listener.Addr().String()
 	}
 	return addrs, nil

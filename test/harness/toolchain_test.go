@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -105,6 +106,10 @@ func TestFreeAddrsAreDifferentAndBelowTheOutgoingRange(t *testing.T) {
 		seen[addr] = true
 		if addr < "127.0.0.1:20000" || addr > "127.0.0.1:32767" {
 			t.Errorf("%s is outside 20000-32767", addr)
+		}
+		if unclaimed, err := net.ListenPacket("udp", addr); err == nil {
+			unclaimed.Close()
+			t.Errorf("%s can be given to somebody else", addr)
 		}
 	}
 	if len(seen) != len(addrs) {
