@@ -72,6 +72,20 @@ func committing(t *testing.T) (r *rig, f *field, registry *prometheus.Registry) 
 	return r, f, registry
 }
 
+// failedOnce fails the test unless one commit was made, and failed.
+func failedOnce(t *testing.T, registry *prometheus.Registry) {
+	t.Helper()
+	want := `
+# HELP retryd_commits_total Offset commits, by whether the group's coordinator acknowledged them.
+# TYPE retryd_commits_total counter
+retryd_commits_total{relay="orders",result="error",tier="1"} 1
+retryd_commits_total{relay="orders",result="ok",tier="1"} 0
+`
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "retryd_commits_total"); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestCommitThatSucceedsForgetsThoseThatFailed(t *testing.T) {
 	r, _, _ := committing(t)
 	r.session.cannotCommit(sarama.ErrOutOfBrokers, time.Now().Add(-commitsMayFail))
@@ -98,15 +112,7 @@ func TestLastCommitIsTriedOnceWhenWhatIsInFlightIsGivenUp(t *testing.T) {
 	if err := r.session.commitLast(); err == nil {
 		t.Fatal("a commit succeeded without a connection")
 	}
-	want := `
-# HELP retryd_commits_total Offset commits, by whether the group's coordinator acknowledged them.
-# TYPE retryd_commits_total counter
-retryd_commits_total{relay="orders",result="error",tier="1"} 1
-retryd_commits_total{relay="orders",result="ok",tier="1"} 0
-`
-	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "retryd_commits_total"); err != nil {
-		t.Error(err)
-	}
+	failedOnce(t, registry)
 }
 
 // Nothing of it is delivered again, and the look at the topics tells that it is gone.
@@ -117,15 +123,7 @@ func TestLastCommitForATopicThatIsGoneIsNotMissed(t *testing.T) {
 	r.session.stop = func() {}
 	harness.DeleteTopic(t, f.brokers, rigTopic)
 	r.session.finish()
-	want := `
-# HELP retryd_commits_total Offset commits, by whether the group's coordinator acknowledged them.
-# TYPE retryd_commits_total counter
-retryd_commits_total{relay="orders",result="error",tier="1"} 1
-retryd_commits_total{relay="orders",result="ok",tier="1"} 0
-`
-	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "retryd_commits_total"); err != nil {
-		t.Error(err)
-	}
+	failedOnce(t, registry)
 	if logs.Len() > 0 {
 		t.Errorf("log: %v", lines(logs))
 	}

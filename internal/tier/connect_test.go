@@ -14,7 +14,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"go.uber.org/zap"
 
-	"github.com/retryd/retryd/internal/kafka"
 	"github.com/retryd/retryd/internal/metrics"
 	"github.com/retryd/retryd/test/harness"
 )
@@ -98,7 +97,7 @@ func TestStopOfAnIdleMemberDoesNotWaitForABrokerThatHangs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer fake.Close()
+	t.Cleanup(fake.Close)
 	var hang atomic.Bool
 	hung, silence := make(chan struct{}), make(chan struct{})
 	reached, release := sync.OnceFunc(func() { close(hung) }), sync.OnceFunc(func() { close(silence) })
@@ -111,16 +110,7 @@ func TestStopOfAnIdleMemberDoesNotWaitForABrokerThatHangs(t *testing.T) {
 		}
 		return nil, nil, false
 	})
-	f := newField(t, nil)
-	f.brokers = fake.ListenAddrs()
-	f.deps.Kafka.Brokers = f.brokers
-	f.deps.Producers = kafka.NewProducers(f.deps.Kafka)
-	defer f.deps.Producers.Close()
-	cluster, err := kafka.Connect(t.Context(), f.deps.Kafka)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cluster.Close()
+	f := fieldAt(t, fake.ListenAddrs(), nil)
 	harness.CreateTopic(t, f.brokers, "orders", 1, nil)
 	config := f.waitingRelay("orders")
 	config.Endpoint.Timeout = 5 * time.Minute // so may a rebalance, for which the client library waits
@@ -132,7 +122,7 @@ func TestStopOfAnIdleMemberDoesNotWaitForABrokerThatHangs(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		r.Run(ctx, context.Background(), cluster)
+		r.Run(ctx, context.Background(), f.cluster)
 	}()
 	harness.WaitFor(t, time.Minute, "readiness", func() bool { return r.Status().Ready })
 	hang.Store(true)
@@ -144,7 +134,7 @@ func TestStopOfAnIdleMemberDoesNotWaitForABrokerThatHangs(t *testing.T) {
 		t.Error("the members still wait for their broker")
 	}
 	release()
-	cluster.HangUp()
+	f.cluster.HangUp()
 	<-ended
 }
 

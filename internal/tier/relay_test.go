@@ -49,8 +49,16 @@ func newField(t *testing.T, plan harness.Plan) *field {
 		t.Fatal(err)
 	}
 	t.Cleanup(broker.Close)
+	f := fieldAt(t, broker.Addrs(), plan)
+	f.broker = broker
+	return f
+}
+
+// fieldAt is a field on brokers that the test controls.
+func fieldAt(t *testing.T, brokers []string, plan harness.Plan) *field {
+	t.Helper()
 	c := kafka.DefaultConfig()
-	c.Brokers, c.SessionTimeout = broker.Addrs(), 6*time.Second
+	c.Brokers, c.SessionTimeout = brokers, 6*time.Second
 	cluster, err := kafka.Connect(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +67,7 @@ func newField(t *testing.T, plan harness.Plan) *field {
 	producers := kafka.NewProducers(c)
 	t.Cleanup(producers.Close)
 	return &field{
-		broker: broker, brokers: c.Brokers, cluster: cluster, endpoint: harness.StartEndpoint(t, plan),
+		brokers: brokers, cluster: cluster, endpoint: harness.StartEndpoint(t, plan),
 		deps: Deps{
 			Kafka: c, Topics: kafka.TopicsConfig{Create: true}, Window: window.DefaultConfig(),
 			Producers: producers, Budget: window.NewBudget(64 << 20),

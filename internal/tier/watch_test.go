@@ -28,7 +28,7 @@ func TestBrokersThatDidNotAnswerAreAskedAgainSoon(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer fake.Close()
+	t.Cleanup(fake.Close)
 	fake.Control(func(request kmsg.Request) (kmsg.Response, error, bool) {
 		fake.KeepControl()
 		if away.Load() {
@@ -40,24 +40,15 @@ func TestBrokersThatDidNotAnswerAreAskedAgainSoon(t *testing.T) {
 		}
 		return nil, nil, false
 	})
-	f := newField(t, nil)
-	f.brokers = fake.ListenAddrs()
-	f.deps.Kafka.Brokers = f.brokers
+	f := fieldAt(t, fake.ListenAddrs(), nil)
 	core, logs := observer.New(zapcore.WarnLevel)
 	f.deps.Log = zap.New(core)
-	f.deps.Producers = kafka.NewProducers(f.deps.Kafka)
-	defer f.deps.Producers.Close()
-	cluster, err := kafka.Connect(t.Context(), f.deps.Kafka)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cluster.Close()
 	harness.CreateTopic(t, f.brokers, "orders", 1, nil)
 	r, err := New(resolved(f.waitingRelay("orders")), f.deps)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.cluster = cluster
+	r.cluster = f.cluster
 	if _, err := r.tryPrepare(); err != nil {
 		t.Fatal(err)
 	}
@@ -90,21 +81,12 @@ func TestBrokersThatDidNotAnswerAreAskedAgainSoon(t *testing.T) {
 // connections can be broken then.
 func TestStopDoesNotWaitForALookAtBrokersThatHang(t *testing.T) {
 	for _, prepares := range []bool{true, false} {
-		f := newField(t, nil)
 		fake, err := kfake.NewCluster(kfake.NumBrokers(1))
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer fake.Close()
-		f.brokers = fake.ListenAddrs()
-		f.deps.Kafka.Brokers = f.brokers
-		f.deps.Producers = kafka.NewProducers(f.deps.Kafka)
-		defer f.deps.Producers.Close()
-		cluster, err := kafka.Connect(t.Context(), f.deps.Kafka)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer cluster.Close()
+		t.Cleanup(fake.Close)
+		f := fieldAt(t, fake.ListenAddrs(), nil)
 		harness.CreateTopic(t, f.brokers, "orders", 1, nil)
 		var hang atomic.Bool
 		hung, release := make(chan struct{}, 100), make(chan struct{})
@@ -126,7 +108,7 @@ func TestStopDoesNotWaitForALookAtBrokersThatHang(t *testing.T) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			r.Run(ctx, context.Background(), cluster)
+			r.Run(ctx, context.Background(), f.cluster)
 		}()
 		if !prepares {
 			harness.WaitFor(t, time.Minute, "readiness", func() bool { return r.Status().Ready })
@@ -144,7 +126,7 @@ func TestStopDoesNotWaitForALookAtBrokersThatHang(t *testing.T) {
 			t.Errorf("prepares %v: the look that hangs has ended by itself", prepares)
 		default:
 		}
-		cluster.HangUp()
+		f.cluster.HangUp()
 		<-ended
 		close(release)
 	}
