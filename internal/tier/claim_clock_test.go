@@ -39,25 +39,10 @@ func TestClockThatWasSetBackStallsNothingThatIsOutside(t *testing.T) {
 		t.Error("the newest record lies an hour ahead, nothing is read until then")
 	}
 	outside := &job{due: now.UnixMilli()}
-	c.letOut(outside)
+	c.note(outside)
 	c.giveBack(outside, back)
 	if outside.due != back.UnixMilli() {
 		t.Errorf("due at %d, want %d: nothing but its turn is waited for", outside.due, back.UnixMilli())
-	}
-}
-
-func TestTicksVary(t *testing.T) {
-	c := &claim{}
-	seen := map[time.Duration]bool{}
-	for range 100 {
-		wait := c.untilWake(time.Now())
-		if wait < tickInterval/2 || wait > tickInterval {
-			t.Fatalf("a tick of %v, want %v to %v", wait, tickInterval/2, tickInterval)
-		}
-		seen[wait] = true
-	}
-	if len(seen) < 50 {
-		t.Errorf("%d different ticks of 100: claims would keep step with one another", len(seen))
 	}
 }
 

@@ -10,24 +10,23 @@ import (
 	"github.com/retryd/retryd/internal/policy"
 )
 
-// work attempts records until ctx ends. It takes a record only when the gate lets
-// it: while the endpoint is left alone, records wait in their windows. busy tells how
-// long it has been with one record.
+// work attempts records until the turns are over. It takes a record only when the gate
+// lets it: while the endpoint is left alone, records wait in their windows. busy tells
+// how long it has been with one record.
 func (r *Relay) work(ctx context.Context, busy *pulse) {
 	for {
 		pass, err := r.gate.Enter(ctx)
 		if err != nil {
 			return
 		}
-		select {
-		case <-ctx.Done():
+		j := r.turns.next()
+		if j == nil {
 			r.gate.Cancel(pass)
 			return
-		case j := <-r.jobs:
-			busy.beat(r.age())
-			r.handle(ctx, j, pass)
-			busy.rest()
 		}
+		busy.beat(r.age())
+		r.handle(ctx, j, pass)
+		busy.rest()
 	}
 }
 

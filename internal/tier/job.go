@@ -13,7 +13,7 @@ type job struct {
 	state  record.State
 	due    int64 // epoch ms; when it may be let out
 	size   int64 // bytes charged to the window
-	place  int   // among the claim's jobs that are outside, from 1; 0: it is not
+	place  int   // among the claim's jobs that are outside, from 1; 0: it is held
 	move   *move // what is decided but not yet acknowledged; nil: the record is to be attempted
 }
 

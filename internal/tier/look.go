@@ -37,9 +37,15 @@ func (c *claim) ask() {
 	c.nudge()
 }
 
-// look goes over all records that were read and are not complete. It costs some
+// lookIfAsked goes over all records that were read and are not complete. It costs some
 // milliseconds where tens of thousands are held.
-func (c *claim) look(now time.Time) {
+func (c *claim) lookIfAsked(now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.asked {
+		return
+	}
+	c.asked = false
 	s := snapshot{next: c.unread}
 	if !c.paused {
 		s.fetching = c.fetching
@@ -50,8 +56,6 @@ func (c *claim) look(now time.Time) {
 	for _, j := range c.unwritten.All() {
 		s.add(j, true)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	for _, j := range c.outside {
 		s.add(j, true)
 	}

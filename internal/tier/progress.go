@@ -5,21 +5,6 @@ import "time"
 // What workers, producers and the commit writer tell a claim, from any goroutine.
 // Each job that was let out comes back by one complete or one giveBack.
 
-// letOut notes a job that leaves for a worker or a producer, or has just left.
-func (c *claim) letOut(j *job) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if j.place == backAlready {
-		j.place = 0
-		return
-	}
-	c.note(j)
-}
-
-// backAlready is the place of a job whose worker was faster than the note of its
-// leaving.
-const backAlready = -1
-
 // note adds a job to those outside. The caller holds mu.
 func (c *claim) note(j *job) {
 	c.outside = append(c.outside, j)
@@ -37,16 +22,20 @@ func (c *claim) low() int64 {
 // It counts even after the claim was closed, until the session's last commit.
 func (c *claim) complete(j *job) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.offsets.Complete(j.record.Offset)
 	c.share.Release(j.size)
 	if j.move != nil {
 		c.moving--
 	}
 	c.cameBack(j)
-	if c.waiting {
-		c.waiting = false
+	room, turn := c.paused && c.hasRoom(), c.blocked
+	c.blocked = false
+	c.mu.Unlock()
+	if room {
 		c.nudge()
+	}
+	if turn {
+		c.relay.turns.add(c)
 	}
 }
 
@@ -57,7 +46,7 @@ func (c *claim) giveBack(j *job, due time.Time) (held bool) {
 	defer c.mu.Unlock()
 	if !c.closed {
 		j.due = max(j.notBefore(), due.UnixMilli())
-		c.returned = append(c.returned, j)
+		c.hold(j)
 	}
 	c.cameBack(j)
 	c.nudge()
@@ -66,10 +55,6 @@ func (c *claim) giveBack(j *job, due time.Time) (held bool) {
 
 // cameBack strikes a job from those outside. The caller holds mu.
 func (c *claim) cameBack(j *job) {
-	if j.place == 0 {
-		j.place = backAlready
-		return
-	}
 	last := len(c.outside) - 1
 	moved := c.outside[last]
 	c.outside[j.place-1], moved.place = moved, j.place
@@ -87,12 +72,4 @@ func (c *claim) judged(j *job, m *move) {
 	defer c.mu.Unlock()
 	j.move = m
 	c.moving++
-}
-
-// nudge makes run look again; it does not block.
-func (c *claim) nudge() {
-	select {
-	case c.wake <- struct{}{}:
-	default:
-	}
 }

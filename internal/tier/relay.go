@@ -2,8 +2,8 @@
 // each record until it is due, attempts delivery, forwards what fails to the next
 // topic, and commits what is complete.
 //
-// The way of a record: a claim (one partition) reads it into its window, offers it
-// to the relay's workers when it is due, a worker attempts it and policy decides;
+// The way of a record: a claim (one partition) reads it into its window and gets its
+// turn when it is due, a worker takes and attempts it and policy decides;
 // then it is complete, or it is when the next topic has acknowledged it. The
 // session (one generation of a group) commits the low watermarks of its claims.
 //
@@ -61,7 +61,7 @@ type Relay struct {
 	gate     *forward.Gate
 	metrics  *metrics.Relay
 	log      *zap.Logger
-	jobs     chan *job // unbuffered: a record leaves its window only when a worker is free
+	turns    *turns
 
 	// recheck is recheckInterval; uniform places the jitter of a delay, and the first look,
 	// in [0, 1), and is safe for concurrent use. Tests set both before Run.
@@ -101,7 +101,7 @@ func New(c Config, d Deps) (*Relay, error) {
 		deps: d, config: c, schedule: schedule, client: client, recheck: recheckInterval, uniform: rand.Float64,
 		metrics: d.Metrics.Relay(c.Name, len(schedule.Steps)),
 		log:     d.Log.With(zap.String(logging.FieldRelay, c.Name)),
-		jobs:    make(chan *job),
+		turns:   newTurns(),
 		drained: make(chan struct{}),
 		doubts:  make(chan struct{}, 1),
 		born:    time.Now(),
@@ -134,6 +134,7 @@ func (r *Relay) Run(ctx, abort context.Context, cluster *kafka.Cluster) {
 	}
 	working, stopWorking := context.WithCancel(abort)
 	defer stopWorking()
+	context.AfterFunc(working, r.turns.end)
 	var workers, consumers sync.WaitGroup
 	for i := range r.working {
 		workers.Go(func() { r.work(working, &r.working[i]) })

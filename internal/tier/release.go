@@ -11,16 +11,19 @@ import (
 // started may finish, and so may its forward. What is judged already is written
 // once more, or its attempt would be repeated.
 func (c *claim) release() {
-	c.window.Clear()
-	c.mu.Lock()
-	c.closed = true
-	for _, j := range c.returned {
-		if j.move != nil {
-			c.unwritten.Push(j.due, j.record.Offset, j)
-		}
+	for _, j := range c.close() {
+		c.relay.send(j)
 	}
-	c.returned = nil
-	var last []*job
+	c.drain()
+	c.share.Leave()
+}
+
+// close ends the holding. It lets out what is judged already, and returns it.
+func (c *claim) close() (last []*job) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	c.window.Clear()
 	for j, ok := c.unwritten.Pop(); ok; j, ok = c.unwritten.Pop() {
 		c.note(j)
 		last = append(last, j)
@@ -28,12 +31,7 @@ func (c *claim) release() {
 	if len(c.outside) == 0 {
 		close(c.idle)
 	}
-	c.mu.Unlock()
-	for _, j := range last {
-		c.relay.send(j)
-	}
-	c.drain()
-	c.share.Leave()
+	return last
 }
 
 // errGaveUp says that what was in flight did not come back in time.

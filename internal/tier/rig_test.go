@@ -82,7 +82,7 @@ func newStoppedRig(t *testing.T, src source, win window.Config) *rig {
 		},
 		metrics: metrics.New(prometheus.NewRegistry(), "test").Relay("orders", 3),
 		log:     zap.NewNop(),
-		jobs:    make(chan *job),
+		turns:   newTurns(),
 		born:    time.Now(),
 		working: make([]pulse, 1),
 		uniform: rand.New(rand.NewPCG(1, 2)).Float64,
@@ -144,8 +144,10 @@ func pointers(headers []sarama.RecordHeader) (list []*sarama.RecordHeader) {
 
 // worker takes the next record, in place of a worker that is free now.
 func (r *rig) worker() *job {
+	next := make(chan *job, 1)
+	go func() { next <- r.relay.turns.next() }()
 	select {
-	case j := <-r.relay.jobs:
+	case j := <-next:
 		return j
 	case <-time.After(10 * time.Minute):
 		panic("no record was offered within ten minutes")
@@ -155,10 +157,13 @@ func (r *rig) worker() *job {
 // offered takes a record if one is offered now.
 func (r *rig) offered() *job {
 	synctest.Wait()
-	select {
-	case j := <-r.relay.jobs:
-		return j
-	default:
-		return nil
+	for r.claim.hasTurn { // nothing moves, so nobody else looks at it
+		if j, more := r.relay.turns.wait().takeDue(); j != nil {
+			if more {
+				r.relay.turns.add(r.claim)
+			}
+			return j
+		}
 	}
+	return nil
 }

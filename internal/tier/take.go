@@ -31,11 +31,18 @@ func (c *claim) take(m *sarama.ConsumerMessage) {
 		return
 	}
 	c.decode(j, now)
-	c.share.Add(j.size)
-	c.window.Push(j.due, m.Offset, j)
+	c.admit(j)
 	if j.due > now.UnixMilli() {
 		c.consumer.logHold(j, now)
 	}
+}
+
+// admit holds a record that was read.
+func (c *claim) admit(j *job) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.share.Add(j.size)
+	c.hold(j)
 }
 
 // fetched accounts for an offset that was read. The first one may lie below the
@@ -78,9 +85,9 @@ func (c *claim) skip(j *job) {
 			zap.String(logging.FieldTopic, j.record.Topic), zap.Int32(logging.FieldPartition, j.record.Partition),
 			zap.Int64(logging.FieldOffset, j.record.Offset), zap.ByteString("consumer", value), logging.Suppressed(n))
 	}
-	c.letOut(j)
-	j.size = 0
-	c.complete(j)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.offsets.Complete(j.record.Offset)
 }
 
 // copy makes a job of a fetched message. Its bytes are part of the fetch response,

@@ -6,18 +6,26 @@ import "time"
 // and resumes it when there is room again. The client's channel is drained all the
 // same.
 func (c *claim) throttle(now time.Time) {
-	limit := c.relay.deps.Window.Records
-	c.mu.Lock()
-	n, full := c.offsets.Len(), c.share.Full()
-	c.mu.Unlock()
 	ahead := c.ahead(now)
+	c.mu.Lock()
+	paused, full, room := c.paused, c.isFull(), c.hasRoom()
+	c.mu.Unlock()
 	switch {
-	case !c.paused && (n >= limit || full || ahead):
-		c.consumer.group.Pause(c.topicPartition())
-		c.paused = true
-	case c.paused && n <= limit/2 && !full && !ahead:
+	case !paused && (full || ahead):
+		c.pause()
+	case paused && room && !ahead:
 		c.resume()
 	}
+}
+
+// isFull and hasRoom are the high mark and the low one of what is held and in flight.
+// The caller holds mu.
+func (c *claim) isFull() bool {
+	return c.offsets.Len() >= c.relay.deps.Window.Records || c.share.Full()
+}
+
+func (c *claim) hasRoom() bool {
+	return c.offsets.Len() <= c.relay.deps.Window.Records/2 && !c.share.Full()
 }
 
 // ahead reports whether nothing behind the newest record is normally due within
@@ -28,9 +36,21 @@ func (c *claim) ahead(now time.Time) bool {
 	return least > 0 && c.newest.Add(least).After(now.Add(c.relay.deps.Window.Horizon))
 }
 
+func (c *claim) pause() {
+	c.consumer.group.Pause(c.topicPartition())
+	c.setPaused(true)
+}
+
 func (c *claim) resume() {
 	c.consumer.group.Resume(c.topicPartition())
-	c.paused, c.fetching = false, time.Now()
+	c.setPaused(false)
+	c.fetching = time.Now()
+}
+
+func (c *claim) setPaused(paused bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.paused = paused
 }
 
 func (c *claim) topicPartition() map[string][]int32 {

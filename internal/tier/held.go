@@ -1,0 +1,132 @@
+package tier
+
+import (
+	"time"
+
+	"github.com/retryd/retryd/internal/window"
+)
+
+// What a claim holds, and when it may leave.
+
+// hold keeps a job until it is due. The caller holds mu.
+func (c *claim) hold(j *job) {
+	if j.move != nil {
+		c.unwritten.Push(j.due, j.record.Offset, j)
+		return
+	}
+	c.window.Push(j.due, j.record.Offset, j)
+}
+
+// takeDue lets the record out that has been due for longest, if any may leave. more tells
+// whether another one may.
+func (c *claim) takeDue() (j *job, more bool) {
+	now := time.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.mayLeave(now) {
+		return nil, false
+	}
+	j, _ = c.window.Pop()
+	c.note(j)
+	return j, c.isDue(now)
+}
+
+// mayLeave reports whether a record is due and may be attempted. What keeps it back
+// gives the claim its turn when it is over. The caller holds mu.
+func (c *claim) mayLeave(now time.Time) bool {
+	switch {
+	case !c.isDue(now):
+		c.renewAhead(now)
+		return false
+	case c.moving >= maxMoving:
+		c.blocked = true // until the next acknowledgement
+		return false
+	case !c.session.leased(now):
+		c.session.requestRenewal() // its acknowledgement nudges run
+		return false
+	}
+	return true
+}
+
+// isDue reports whether a record is due. The caller holds mu.
+func (c *claim) isDue(now time.Time) bool {
+	due, _, ok := c.window.Top()
+	return ok && due <= now.UnixMilli()
+}
+
+// renewAhead asks for a lease in good time, so that the next record leaves when it
+// is due. The caller holds mu.
+func (c *claim) renewAhead(now time.Time) {
+	due, _, ok := c.window.Top()
+	if !ok {
+		return
+	}
+	wait := time.UnixMilli(due).Sub(now)
+	lead := min(tickInterval, c.relay.deps.Kafka.SessionTimeout/4) // less than a lease lasts
+	if wait <= lead && !c.session.leased(now.Add(wait)) {
+		c.session.requestRenewal()
+	}
+}
+
+// untilDue returns how long it takes until something is due that is not yet, at most a
+// tick. The caller holds mu.
+func (c *claim) untilDue(now time.Time) time.Duration {
+	wait := tickInterval
+	for _, heap := range []*window.Heap[*job]{&c.window, &c.unwritten} {
+		if due, _, ok := heap.Top(); ok && due > now.UnixMilli() {
+			wait = min(wait, time.UnixMilli(due).Sub(now))
+		}
+	}
+	return wait
+}
+
+// resend writes again what is judged and could not be written; that needs neither
+// a worker nor the endpoint.
+func (c *claim) resend(now time.Time) {
+	for {
+		j := c.takeUnwritten(now)
+		if j == nil {
+			return
+		}
+		c.relay.send(j)
+	}
+}
+
+// takeUnwritten lets a record out that is to be written again now, or returns nil.
+func (c *claim) takeUnwritten(now time.Time) *job {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	due, j, ok := c.unwritten.Top()
+	if !ok || due > now.UnixMilli() {
+		return nil
+	}
+	c.unwritten.Pop()
+	c.note(j)
+	return j
+}
+
+// noticeClockStep dates anew what was dated by a wall clock that has been set back
+// since: what is due in the order of its arrival, and not by a header, must not wait
+// until the clock is where it was.
+func (c *claim) noticeClockStep(now time.Time) {
+	before := c.clock
+	c.clock = now.UnixMilli()
+	if c.clock >= before {
+		return
+	}
+	if c.newest.After(now) {
+		c.newest = now.Round(0)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var held []*job
+	for _, heap := range []*window.Heap[*job]{&c.window, &c.unwritten} {
+		for j, ok := heap.Pop(); ok; j, ok = heap.Pop() {
+			held = append(held, j)
+		}
+	}
+	for _, j := range held {
+		j.due = max(j.notBefore(), min(j.due, c.clock))
+		c.hold(j)
+	}
+}

@@ -1,0 +1,102 @@
+package tier
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/retryd/retryd/internal/window"
+)
+
+// beside returns another claim of the rig's relay, whose partition has so many records
+// that are due.
+func (r *rig) beside(partition int32, records int) *claim {
+	c := newClaim(r.session, partition, 0)
+	for offset := range int64(records) {
+		c.take(message(offset, time.Now()))
+	}
+	c.offer(time.Now())
+	return c
+}
+
+func TestPartitionsAreServedInTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newStoppedRig(t, source{topic: rigTopic, label: "1", step: 1}, window.Config{Records: 100})
+		r.beside(1, 5)
+		r.beside(2, 2)
+		r.beside(3, 3)
+		var order strings.Builder
+		for range 10 {
+			fmt.Fprint(&order, r.worker().claim.partition)
+		}
+		if want := "1231231311"; order.String() != want {
+			t.Errorf("partitions were served in the order %s, want %s: none twice before each", order.String(), want)
+		}
+	})
+}
+
+func TestPartitionThatComesLaterIsNotServedLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newStoppedRig(t, source{topic: rigTopic, label: "1", step: 1}, window.Config{Records: 100})
+		r.beside(1, 100)
+		for range 10 {
+			r.worker()
+		}
+		r.beside(2, 1)
+		if first, second := r.worker().claim.partition, r.worker().claim.partition; first+second != 3 {
+			t.Errorf("partitions %d and %d were served, want both: a backlog does not starve the other", first, second)
+		}
+	})
+}
+
+func TestEachFreeWorkerIsWoken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := tierRig(t)
+		defer r.stop()
+		taken := make(chan *job, 3)
+		for range 3 {
+			go func() { taken <- r.relay.turns.next() }()
+		}
+		synctest.Wait()
+		for range 3 {
+			r.read(time.Now().Add(time.Second))
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if len(taken) != 3 {
+			t.Fatalf("%d of three records that fell due together were taken by three free workers", len(taken))
+		}
+		for range 3 {
+			r.complete(<-taken)
+		}
+	})
+}
+
+func TestNobodyWaitsOnceTurnsAreOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := newTurns()
+		ended := make(chan *job, 2)
+		for range 2 {
+			go func() { ended <- turns.next() }()
+		}
+		synctest.Wait()
+		turns.end()
+		synctest.Wait()
+		if len(ended) != 2 || <-ended != nil || <-ended != nil {
+			t.Error("workers wait although there is nothing to wait for")
+		}
+	})
+}
+
+func TestRevokedPartitionHandsOutNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := tierRig(t)
+		r.read(time.Now())
+		r.stop()
+		if j := r.offered(); j != nil {
+			t.Errorf("offset %d was handed out after the claim had let go: its next owner has it", j.record.Offset)
+		}
+	})
+}
