@@ -70,7 +70,7 @@ func newClaim(s *session, partition int32, start int64) *claim {
 		relay: s.consumer.relay, consumer: s.consumer, session: s, unread: start,
 		partition: partition, name: partitionName(s.consumer.source.topic, partition),
 		offsets: window.NewOffsets(start),
-		share:   s.consumer.relay.deps.Budget.Join(),
+		share:   s.consumer.relay.budget.Join(),
 		asked:   true,
 		seen:    snapshot{next: start},
 		wake:    make(chan struct{}, 1),

@@ -164,18 +164,20 @@ func (stranger) ResetOffset(string, int32, int64, string) {}
 func TestSharesOfClaimsThatNeverRanAreGivenBack(t *testing.T) {
 	f := newField(t, nil)
 	harness.CreateTopic(t, f.brokers, "orders", 1, nil)
-	r := &Relay{deps: f.deps, cluster: f.cluster, log: zap.NewNop(), metrics: f.deps.Metrics.Relay("orders", 0)}
+	part := f.deps.Budget.Part()
+	r := &Relay{deps: f.deps, cluster: f.cluster, log: zap.NewNop(), metrics: f.deps.Metrics.Relay("orders", 0), budget: part}
 	if _, err := r.newConsumer(source{topic: "orders", group: "g", label: "main"}).begin(stranger{}); !errors.Is(err, kafka.ErrFenced) {
 		t.Fatalf("begin of a member that is none: %v, want fenced", err)
 	}
-	share := f.deps.Budget.Join()
+	limit := int64(f.deps.Window.Bytes)
+	hog := f.deps.Budget.Part().Join()
+	defer hog.Leave()
+	hog.Add(limit / 2)
+	share := part.Join()
 	defer share.Leave()
-	share.Add(int64(f.deps.Window.Bytes)) // its fair part, if nobody else has one
-	half := f.deps.Budget.Join()
-	defer half.Leave()
-	half.Add(int64(f.deps.Window.Bytes)/2 - 1)
-	if half.Full() {
-		t.Error("full below half of the limit, although only two share it")
+	share.Add(limit/2/2 - 1)
+	if share.Full() {
+		t.Error("full below what is reserved for the relay, although nobody else of it holds anything")
 	}
 }
 

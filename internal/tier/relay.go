@@ -60,6 +60,7 @@ type Relay struct {
 	client   *forward.Client
 	gate     *forward.Gate
 	metrics  *metrics.Relay
+	budget   *window.Part
 	log      *zap.Logger
 	turns    *turns
 
@@ -100,6 +101,7 @@ func New(c Config, d Deps) (*Relay, error) {
 	r := &Relay{
 		deps: d, config: c, schedule: schedule, client: client, recheck: recheckInterval, uniform: rand.Float64,
 		metrics: d.Metrics.Relay(c.Name, len(schedule.Steps)),
+		budget:  d.Budget.Part(),
 		log:     d.Log.With(zap.String(logging.FieldRelay, c.Name)),
 		turns:   newTurns(),
 		drained: make(chan struct{}),

@@ -223,7 +223,7 @@ func TestFencedMemberHasNoLease(t *testing.T) {
 	harness.CreateTopic(t, f.brokers, "orders", 1, nil)
 	f.relay(t, "orders", 0) // the group's real member
 	core, logs := observer.New(zapcore.WarnLevel)
-	r := &Relay{deps: f.deps, cluster: f.cluster, metrics: f.deps.Metrics.Relay("stranger", 0), log: zap.New(core)}
+	r := &Relay{deps: f.deps, budget: f.deps.Budget.Part(), cluster: f.cluster, metrics: f.deps.Metrics.Relay("stranger", 0), log: zap.New(core)}
 	consumer := r.newConsumer(source{topic: "orders", group: "retryd-orders", label: metrics.TierMain})
 	consumer.abort = context.Background()
 	s := &session{

@@ -25,7 +25,7 @@ func (c *claim) isFull() bool {
 }
 
 func (c *claim) hasRoom() bool {
-	return c.offsets.Len() <= c.relay.deps.Window.Records/2 && !c.share.Full()
+	return c.offsets.Len() <= c.relay.deps.Window.Records/2 && c.share.Roomy()
 }
 
 // ahead reports whether nothing behind the newest record is normally due within

@@ -41,8 +41,7 @@ func TestReadingPausesWhenTheWindowIsFull(t *testing.T) {
 func TestReadingPausesWhenTheProcessHoldsEnough(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newStoppedRig(t, source{topic: rigTopic, label: "1", step: 1}, window.Config{Records: 1000, Horizon: time.Hour})
-		r.relay.deps.Budget = window.NewBudget(2 * (jobOverhead + 10))
-		r.claim.share = r.relay.deps.Budget.Join()
+		r.claim.share = window.NewBudget(4 * (jobOverhead + 10)).Part().Join()
 		r.start()
 		defer r.stop()
 		r.read(time.Now())

@@ -2,16 +2,20 @@ package window
 
 import "sync/atomic"
 
-// Budget bounds the bytes that the whole process holds. Those who hold them join
-// it, and each may hold its fair part, limit / shares, whatever the others do; it
-// may use more while the others leave room. So the total stays below twice the
-// limit, plus what each share adds before it looks at Full again. Shares that join
-// while earlier ones hold more than their new part take theirs on top, until those
-// have drained. A Budget is safe for concurrent use.
+// Budget bounds the bytes that the whole process holds, and shares them out.
+//
+// One half is reserved, in equal parts for the relays, and within a part in equal
+// shares for those who hold: a share may always use what is reserved for it, whatever
+// the others do. The other half is common: any share may use it while the total leaves
+// room there. So the total stays below the limit, and whoever holds a lot, even without
+// end, takes nothing from the others that is theirs. It may exceed the limit by what
+// each share adds before it looks at Full again.
+//
+// A Budget is safe for concurrent use.
 type Budget struct {
-	limit  int64
-	total  atomic.Int64
-	shares atomic.Int64
+	limit int64
+	total atomic.Int64
+	parts atomic.Int64
 }
 
 // NewBudget returns a budget of limit bytes.
@@ -20,16 +24,28 @@ func NewBudget(limit int64) *Budget { return &Budget{limit: limit} }
 // Total returns how many bytes are held.
 func (b *Budget) Total() int64 { return b.total.Load() }
 
-// Join returns a new share, which holds nothing. Whoever takes it must call Leave.
-func (b *Budget) Join() *Share {
-	b.shares.Add(1)
-	return &Share{budget: b}
+// Part returns the part of one more relay, for good.
+func (b *Budget) Part() *Part {
+	b.parts.Add(1)
+	return &Part{budget: b}
 }
 
-// Share is one holder's part of a Budget. It is safe for concurrent use.
-type Share struct {
+// Part is one relay's part of a Budget. It is safe for concurrent use.
+type Part struct {
 	budget *Budget
-	held   atomic.Int64 // shareLeft after Leave
+	shares atomic.Int64
+}
+
+// Join returns a new share, which holds nothing. Whoever takes it must call Leave.
+func (p *Part) Join() *Share {
+	p.shares.Add(1)
+	return &Share{part: p}
+}
+
+// Share is one holder's share of a Part. It is safe for concurrent use.
+type Share struct {
+	part *Part
+	held atomic.Int64 // shareLeft after Leave
 }
 
 const shareLeft = -1
@@ -44,25 +60,39 @@ func (s *Share) Release(n int64) { s.change(-n) }
 // Held returns how many bytes the share holds.
 func (s *Share) Held() int64 { return max(s.held.Load(), 0) }
 
-// Full reports whether the share must not take more for now: the budget is used up
-// and the share holds its fair part of it or more. A share that holds nothing is
-// never full.
+// Full reports whether the share must not take more for now. One that holds nothing is
+// never full, or a record larger than the limit would never be read.
 func (s *Share) Full() bool {
-	if s.budget.total.Load() < s.budget.limit {
+	limit, total, held := s.part.budget.limit, s.part.budget.Total(), s.Held()
+	switch {
+	case held == 0 || total < limit/2:
 		return false
+	case total >= limit: // some took what was reserved for those who came later
+		return true
 	}
-	fair := s.budget.limit / max(s.budget.shares.Load(), 1)
-	return s.Held() >= max(fair, 1)
+	return held >= s.reserved()
 }
 
-// Leave gives back everything that the share holds and its claim to a fair part.
+// Roomy reports whether a share that was full may take more again, which it says only
+// when there is some room: a quarter of what made it full.
+func (s *Share) Roomy() bool {
+	limit, total, held := s.part.budget.limit, s.part.budget.Total(), s.Held()
+	return held == 0 || total < limit/2-limit/8 || total < limit && held <= s.reserved()*3/4
+}
+
+// reserved returns what the share may use whatever the others do.
+func (s *Share) reserved() int64 {
+	return s.part.budget.limit / 2 / max(s.part.budget.parts.Load(), 1) / max(s.part.shares.Load(), 1)
+}
+
+// Leave gives back everything that the share holds and its claim to a reserve.
 func (s *Share) Leave() {
 	held := s.held.Swap(shareLeft)
 	if held == shareLeft {
 		return
 	}
-	s.budget.total.Add(-held)
-	s.budget.shares.Add(-1)
+	s.part.budget.total.Add(-held)
+	s.part.shares.Add(-1)
 }
 
 // change adds delta to what is held, but never takes back more than that: the
@@ -75,7 +105,7 @@ func (s *Share) change(delta int64) {
 		}
 		changed := max(held+delta, 0)
 		if s.held.CompareAndSwap(held, changed) {
-			s.budget.total.Add(changed - held)
+			s.part.budget.total.Add(changed - held)
 			return
 		}
 	}

@@ -11,6 +11,7 @@ func TestBudgetFollowsTheNaiveModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const limit = 100
 		budget := NewBudget(limit)
+		part := budget.Part()
 		held := map[*Share]int64{}
 		var all []*Share
 		one := func(t *rapid.T) *Share {
@@ -21,7 +22,7 @@ func TestBudgetFollowsTheNaiveModel(t *testing.T) {
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"join": func(*rapid.T) {
-				share := budget.Join()
+				share := part.Join()
 				held[share] = 0
 				all = append(all, share)
 			},
@@ -53,7 +54,7 @@ func TestBudgetFollowsTheNaiveModel(t *testing.T) {
 					t.Fatalf("total %d, want %d", budget.Total(), total)
 				}
 				for share, n := range held {
-					full := total >= limit && n >= max(limit/int64(len(held)), 1)
+					full := n > 0 && (total >= limit || total >= limit/2 && n >= limit/2/int64(len(held)))
 					if share.Held() != n || share.Full() != full {
 						t.Fatalf("holds %d, full %v; want %d, %v of %v", share.Held(), share.Full(), n, full, held)
 					}
@@ -63,69 +64,109 @@ func TestBudgetFollowsTheNaiveModel(t *testing.T) {
 	})
 }
 
-func TestBudgetBoundsTheTotalAndStarvesNobody(t *testing.T) {
+func TestBudgetBoundsTheTotalAndKeepsEachReserve(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		limit := rapid.Int64Range(1, 1000).Draw(t, "limit")
+		limit := rapid.Int64Range(100, 10_000).Draw(t, "limit")
 		budget := NewBudget(limit)
-		shares := make([]*Share, rapid.IntRange(1, 20).Draw(t, "shares"))
-		for i := range shares {
-			shares[i] = budget.Join()
+		parts := make([]*Part, rapid.IntRange(1, 5).Draw(t, "parts"))
+		for i := range parts {
+			parts[i] = budget.Part()
 		}
 		const largest = 10
-		// Greedy ones, in an order of their own, who never release anything.
+		var shares []*Share
+		// Greedy ones, in an order of their own, who never release anything, and come late.
 		for range 2000 {
+			if len(shares) == 0 || len(shares) < 20 && rapid.IntRange(0, 50).Draw(t, "join") == 0 {
+				shares = append(shares, rapid.SampledFrom(parts).Draw(t, "part").Join())
+			}
 			share := rapid.SampledFrom(shares).Draw(t, "share")
 			if !share.Full() {
 				share.Add(rapid.Int64Range(1, largest).Draw(t, "bytes"))
 			}
+			if share.Roomy() && share.Full() {
+				t.Fatalf("a share with %d of %d is full and roomy", share.Held(), budget.Total())
+			}
 		}
-		if bound := 2*limit + largest*int64(len(shares)); budget.Total() > bound {
+		if bound := limit + largest*int64(len(shares)); budget.Total() > bound {
 			t.Fatalf("total %d of %d, bound %d", budget.Total(), limit, bound)
-		}
-		for _, share := range shares {
-			for !share.Full() {
-				share.Add(1)
-			}
-			if share.Held() < limit/int64(len(shares)) {
-				t.Fatalf("a share is full with %d of %d", share.Held(), limit)
-			}
 		}
 	})
 }
 
-func TestBudgetLetsOneShareUseItAll(t *testing.T) {
-	budget := NewBudget(100)
-	busy, idle := budget.Join(), budget.Join()
-	busy.Add(99)
-	if busy.Full() {
-		t.Error("full before the budget is used up")
+func TestBudgetReserveIsThereWhateverTheOthersHold(t *testing.T) {
+	budget := NewBudget(1200)
+	hog, other := budget.Part(), budget.Part()
+	var greedy []*Share
+	for range 3 {
+		greedy = append(greedy, hog.Join())
 	}
-	busy.Add(1)
-	if !busy.Full() || idle.Full() {
-		t.Errorf("busy full: %v, idle full: %v", busy.Full(), idle.Full())
+	late := []*Share{other.Join(), other.Join()}
+	fill := func(shares []*Share) {
+		for _, share := range shares {
+			for !share.Full() {
+				share.Add(1)
+			}
+		}
 	}
-	idle.Leave()
-	idle.Add(5)
-	idle.Leave()
-	if budget.Total() != 100 || idle.Held() != 0 {
-		t.Errorf("a share that left counts: total %d", budget.Total())
+	fill(greedy)
+	if total := budget.Total(); total != 600+100+100 {
+		t.Errorf("one relay takes %d of 1200, want the common half and its own reserve", total)
+	}
+	fill(late)
+	for i, share := range late {
+		if share.Held() != 150 {
+			t.Errorf("share %d of the other relay holds %d, want all of its reserve of 150", i, share.Held())
+		}
+	}
+	for _, share := range late {
+		share.Release(30)
+		if share.Roomy() {
+			t.Error("roomy again at once: reading would start and stop with every record")
+		}
+		share.Release(8)
+		if !share.Roomy() {
+			t.Errorf("not roomy with %d of a reserve of 150", share.Held())
+		}
+	}
+	greedy[0].Leave()
+	greedy[1].Release(1000)
+	if !greedy[2].Roomy() {
+		t.Errorf("not roomy although the common half has room, total %d", budget.Total())
+	}
+}
+
+func TestBudgetForgetsAShareThatLeft(t *testing.T) {
+	part := NewBudget(100).Part()
+	left, stays := part.Join(), part.Join()
+	left.Add(30)
+	left.Leave()
+	left.Add(5)
+	left.Release(7)
+	left.Leave()
+	stays.Add(50)
+	if total := part.budget.Total(); total != 50 || left.Held() != 0 {
+		t.Errorf("a share that left counts: total %d", total)
+	}
+	if !stays.Full() {
+		t.Error("not full with the common half and all of the reserve")
 	}
 }
 
 func TestBudgetLetsAnEmptyShareReadHoweverSmallItIs(t *testing.T) {
-	budget := NewBudget(1)
-	first, second := budget.Join(), budget.Join()
+	part := NewBudget(1).Part()
+	first, second := part.Join(), part.Join()
 	first.Add(10)
-	if second.Full() {
+	if second.Full() || !second.Roomy() {
 		t.Error("a share that holds nothing is full")
 	}
 }
 
 func TestBudgetIsExactUnderConcurrency(t *testing.T) {
 	budget := NewBudget(1000)
+	part := budget.Part()
 	var wg sync.WaitGroup
 	for range 8 {
-		share := budget.Join()
+		share := part.Join()
 		for range 2 {
 			wg.Go(func() {
 				for i := range int64(1000) {
@@ -139,16 +180,16 @@ func TestBudgetIsExactUnderConcurrency(t *testing.T) {
 		wg.Go(share.Leave) // in the middle of it
 	}
 	wg.Wait()
-	if budget.Total() != 0 || budget.shares.Load() != 0 {
-		t.Errorf("total %d, %d shares", budget.Total(), budget.shares.Load())
+	if budget.Total() != 0 || part.shares.Load() != 0 {
+		t.Errorf("total %d, %d shares", budget.Total(), part.shares.Load())
 	}
 }
 
 func BenchmarkBudget(b *testing.B) {
-	budget := NewBudget(1 << 20)
+	part := NewBudget(1 << 20).Part()
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
-		share := budget.Join()
+		share := part.Join()
 		defer share.Leave()
 		for pb.Next() {
 			share.Add(256)
