@@ -43,7 +43,17 @@ build: ## Build the static binaries into dist/
 .PHONY: test
 test: tools promtool ## Run all tests, also against a real Kafka; needs a JDK 17+, Maven, systemd, prlimit
 	go test $(RACE) -timeout 6m ./cmd/... ./internal/...
-	go test $(RACE) -timeout 18m -count=1 ./test/...
+	go test $(RACE) -timeout 18m -count=1 ./test/... ./bench/...
+
+# The daemon, the floors and the endpoint are processes of their own on this machine:
+# let it be idle otherwise.
+PAIRS ?= 10
+RECORDS ?= 100000
+
+.PHONY: bench
+bench: ## Measure retryd against bare loops on a real Kafka, and write docs/performance.md (SCENARIO=name runs one; PAIRS=10 RECORDS=100000); needs a JDK 17+, Maven
+	@go build -o '$(BIN)/bench' ./bench
+	@exec '$(BIN)/bench' -scenario '$(SCENARIO)' -pairs '$(PAIRS)' -records '$(RECORDS)'
 
 .PHONY: unit
 unit: ## Run the tests that need Go alone, without the race detector
@@ -96,7 +106,7 @@ GOLANGCI_LINT := $(BIN)/golangci-lint-$(GOLANGCI_LINT_VERSION)
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Check format, modules, vet and the linters
-	@unformatted=$$(gofmt -l cmd internal test); \
+	@unformatted=$$(gofmt -l bench cmd internal test); \
 	[[ -z "$$unformatted" ]] || { printf 'run gofmt -w on\n%s\n' "$$unformatted" >&2; exit 1; }
 	go mod tidy -diff
 	go mod verify

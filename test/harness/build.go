@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -13,17 +14,17 @@ import (
 // compiles every dependency.
 const buildBound = 15 * time.Minute
 
-// buildDaemon builds cmd/retryd into the ignored .cache of the repository and
-// returns the path. The finished file is renamed into place: test binaries that
-// build at the same time never start half a file.
-func buildDaemon() (string, error) {
+// Build builds a command of this repository, such as cmd/retryd, into its ignored
+// .cache and returns the path. The finished file is renamed into place: test
+// binaries that build at the same time never start half a file.
+func Build(command string) (string, error) {
 	root, err := repository()
 	if err != nil {
 		return "", err
 	}
-	name, flags := "retryd", []string{"build"}
+	name, flags := strings.ReplaceAll(command, "/", "-"), []string{"build"}
 	if raceDetector {
-		name, flags = "retryd-race", []string{"build", "-race"}
+		name, flags = name+"-race", []string{"build", "-race"}
 	}
 	dir := filepath.Join(root, ".cache", "bin")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -34,13 +35,13 @@ func buildDaemon() (string, error) {
 
 	ctx, cancel := context.WithTimeout(context.Background(), buildBound)
 	defer cancel()
-	build := exec.CommandContext(ctx, "go", append(flags, "-o", fresh, "./cmd/retryd")...)
+	build := exec.CommandContext(ctx, "go", append(flags, "-o", fresh, "./"+command)...)
 	build.Dir = root
 	if output, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build cmd/retryd: %w\n%s", err, output)
+		return "", fmt.Errorf("build %s: %w\n%s", command, err, output)
 	}
 	if err := os.Rename(fresh, target); err != nil {
-		return "", fmt.Errorf("keep the binary of cmd/retryd: %w", err)
+		return "", fmt.Errorf("keep the binary of %s: %w", command, err)
 	}
 	return target, nil
 }

@@ -63,12 +63,20 @@ func TopicName(t testing.TB) string {
 // once every partition has a leader. configs may be nil.
 func CreateTopic(t testing.TB, addrs []string, name string, partitions int32, configs map[string]string) {
 	t.Helper()
+	if err := MakeTopic(addrs, name, partitions, configs); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// MakeTopic is CreateTopic outside of tests.
+func MakeTopic(addrs []string, name string, partitions int32, configs map[string]string) error {
 	err := withAdmin(addrs, func(client sarama.Client, admin sarama.ClusterAdmin) error {
 		return createTopic(client, admin, name, partitions, configs)
 	})
 	if err != nil {
-		t.Fatalf("create topic %s: %v", name, err)
+		return fmt.Errorf("create topic %s: %w", name, err)
 	}
+	return nil
 }
 
 func createTopic(client sarama.Client, admin sarama.ClusterAdmin, name string, partitions int32, configs map[string]string) error {

@@ -79,7 +79,7 @@ func startCluster(layOut func(java, jars string) (*Cluster, error)) (*Cluster, e
 
 // newCluster lays out a cluster that does not run yet.
 func newCluster(n int, java, jars string) (*Cluster, error) {
-	addrs, err := freeAddrs(2 * n)
+	addrs, err := FreeAddrs(2 * n)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +164,7 @@ func (c *Cluster) Addrs() []string {
 }
 
 // Kill ends node i (0-based) with SIGKILL.
-func (c *Cluster) Kill(i int) error { return c.nodes[i].proc.kill() }
+func (c *Cluster) Kill(i int) error { return c.nodes[i].proc.Kill() }
 
 // Freeze stops node i (0-based) as it stands: it keeps its connections and takes new
 // ones, and answers nobody until the test ends.
@@ -185,7 +185,7 @@ func (c *Cluster) Freeze(t testing.TB, i int) {
 // stopping it if it runs, and returns once it answers again.
 func (c *Cluster) Restart(i int) error {
 	n := c.nodes[i]
-	if _, err := n.proc.terminate(stopGrace); err != nil {
+	if _, err := n.proc.Terminate(stopGrace); err != nil {
 		return err
 	}
 	if err := n.start(); err != nil {
@@ -201,7 +201,7 @@ func (c *Cluster) Stop() error {
 	var stops errgroup.Group
 	for _, n := range c.nodes {
 		if n.proc != nil {
-			stops.Go(func() error { _, err := n.proc.terminate(stopGrace); return err })
+			stops.Go(func() error { _, err := n.proc.Terminate(stopGrace); return err })
 		}
 	}
 	return errors.Join(stops.Wait(), os.RemoveAll(c.dir))

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -26,7 +27,7 @@ var adminKey = regexp.MustCompile(`(?m)^admin\s*:`)
 // Daemon is retryd as a process of its own.
 type Daemon struct {
 	admin string
-	proc  *process
+	proc  *Process
 }
 
 // StartDaemon runs "binary run --config FILE" with the given YAML, to which it
@@ -35,34 +36,43 @@ type Daemon struct {
 // log is shown: what it says of the daemon, and the last that it says of records.
 func StartDaemon(t testing.TB, binary, config string) *Daemon {
 	t.Helper()
-	if adminKey.MatchString(config) {
-		t.Fatal("the configuration of a daemon under test has the key admin, which the harness sets")
-	}
-	addrs, err := freeAddrs(1)
+	d, err := NewDaemon(binary, config, t.TempDir())
 	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	file := filepath.Join(dir, "retryd.yaml")
-	config += fmt.Sprintf("\nadmin: {listen: %q}\n", addrs[0])
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	d := &Daemon{admin: addrs[0]}
-	if d.proc, err = startProcess(exec.Command(binary, "run", "--config", file), filepath.Join(dir, "retryd.log")); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { d.cleanUp(t) })
 	return d
 }
 
+// NewDaemon is StartDaemon outside of tests: configuration and log are kept in dir, and
+// the caller ends the process.
+func NewDaemon(binary, config, dir string) (*Daemon, error) {
+	if adminKey.MatchString(config) {
+		return nil, errors.New("the configuration of a daemon under test has the key admin, which the harness sets")
+	}
+	addrs, err := FreeAddrs(1)
+	if err != nil {
+		return nil, err
+	}
+	file := filepath.Join(dir, "retryd.yaml")
+	config += fmt.Sprintf("\nadmin: {listen: %q}\n", addrs[0])
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		return nil, err
+	}
+	proc, err := StartProcess(exec.Command(binary, "run", "--config", file), filepath.Join(dir, "retryd.log"))
+	return &Daemon{admin: addrs[0], proc: proc}, err
+}
+
+// Process returns the daemon's process.
+func (d *Daemon) Process() *Process { return d.proc }
+
 func (d *Daemon) cleanUp(t testing.TB) {
-	if err := d.proc.kill(); err != nil {
+	if err := d.proc.Kill(); err != nil {
 		t.Error(err)
 	}
 	if t.Failed() {
 		t.Logf("the daemon's log but for what it says of records:\n%s", ofDaemon(d.Log()))
-		t.Logf("the end of the daemon's log:\n%s", d.proc.tail())
+		t.Logf("the end of the daemon's log:\n%s", d.proc.Tail())
 	}
 }
 
@@ -77,16 +87,20 @@ func ofDaemon(log string) string {
 // ends before that or is not ready within a minute.
 func (d *Daemon) WaitReady(t testing.TB) {
 	t.Helper()
-	err := poll(pollInterval, readyBound, "/readyz of the daemon", func() (bool, error) {
-		if !d.proc.running() {
+	if err := d.AwaitReady(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// AwaitReady is WaitReady outside of tests.
+func (d *Daemon) AwaitReady() error {
+	return poll(pollInterval, readyBound, "/readyz of the daemon", func() (bool, error) {
+		if !d.proc.Running() {
 			return false, fmt.Errorf("the daemon ended before it was ready: %v", d.proc.err)
 		}
 		status, _, err := d.Get("/readyz")
 		return err == nil && status == http.StatusOK, nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // Get asks the daemon's admin listener.
@@ -123,7 +137,7 @@ func (d *Daemon) Stop(t testing.TB) {
 // Kill ends the daemon with SIGKILL and waits until it is gone.
 func (d *Daemon) Kill(t testing.TB) {
 	t.Helper()
-	if err := d.proc.kill(); err != nil {
+	if err := d.proc.Kill(); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -15,7 +15,7 @@ func (c *Cluster) FillDisk(t testing.TB, i int) {
 	if err != nil {
 		t.Fatal("prlimit fills the disk of a broker, and was not found: install util-linux (Debian: apt-get install util-linux)")
 	}
-	pid := c.nodes[i].proc.cmd.Process.Pid
+	pid := c.nodes[i].proc.PID()
 	output, err := exec.CommandContext(t.Context(), prlimit, fmt.Sprintf("--pid=%d", pid), "--fsize=1:").CombinedOutput()
 	if err != nil {
 		t.Fatalf("fill the disk of Kafka node %d: %v\n%s", i+1, err, output)

@@ -88,7 +88,7 @@ func (s *Suite) Daemon(t testing.TB, config string) *Daemon {
 // Binary returns the path of the daemon's executable. The first call builds it.
 func (s *Suite) Binary(t testing.TB) string {
 	t.Helper()
-	s.binaryOnce.Do(func() { s.binary, s.binaryErr = buildDaemon() })
+	s.binaryOnce.Do(func() { s.binary, s.binaryErr = Build("cmd/retryd") })
 	if s.binaryErr != nil {
 		t.Fatal(s.binaryErr)
 	}

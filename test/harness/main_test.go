@@ -58,7 +58,7 @@ func playDaemon(file string) int {
 
 // playParent starts a child, prints its process id, and waits to be killed.
 func playParent() int {
-	child, err := startProcess(exec.Command("sleep", "1000"), os.DevNull)
+	child, err := StartProcess(exec.Command("sleep", "1000"), os.DevNull)
 	if err != nil {
 		fmt.Println(err)
 		return 1

@@ -26,7 +26,7 @@ type node struct {
 	id         int32
 	addr       string // where clients connect
 	dir        string // properties, log and data
-	proc       *process
+	proc       *Process
 
 	adminAddr   string // where everything is allowed, with this configuration
 	adminConfig *sarama.Config
@@ -62,7 +62,7 @@ func (n *node) format() error {
 
 func (n *node) start() (err error) {
 	server := n.jvm(context.Background(), "kafka.Kafka", n.properties())
-	n.proc, err = startProcess(server, n.log())
+	n.proc, err = StartProcess(server, n.log())
 	return err
 }
 
@@ -70,13 +70,13 @@ func (n *node) start() (err error) {
 // itself.
 func (n *node) waitReady() error {
 	err := poll(pollInterval, startBound, fmt.Sprintf("Kafka node %d at %s", n.id, n.addr), func() (bool, error) {
-		if !n.proc.running() {
+		if !n.proc.Running() {
 			return false, fmt.Errorf("Kafka node %d ended: %v", n.id, n.proc.err)
 		}
 		return n.answers(), nil
 	})
 	if err != nil {
-		return fmt.Errorf("%w\nthe end of its log:\n%s", err, n.proc.tail())
+		return fmt.Errorf("%w\nthe end of its log:\n%s", err, n.proc.Tail())
 	}
 	return nil
 }

@@ -49,8 +49,8 @@ func listenLoopback() (net.Listener, error) {
 	return nil, fmt.Errorf("find a free port on 127.0.0.1: %w", last)
 }
 
-// freeAddrs claims n different host:port of 127.0.0.1 that nobody listens at.
-func freeAddrs(n int) ([]string, error) {
+// FreeAddrs claims n different host:port of 127.0.0.1 that nobody listens at.
+func FreeAddrs(n int) ([]string, error) {
 	addrs := make([]string, n)
 	for i := range addrs {
 		listener, err := listenLoopback()

@@ -14,18 +14,18 @@ import (
 // reapBound is how long a process may take to vanish after SIGKILL.
 const reapBound = 10 * time.Second
 
-// process is a child that does not outlive this process, with both of its output
+// Process is a child that does not outlive this process, with both of its output
 // streams in one file.
-type process struct {
+type Process struct {
 	cmd  *exec.Cmd
 	log  string        // path of the file that holds its output
 	done chan struct{} // closed once it has been waited for
 	err  error         // of the wait; read after done is closed
 }
 
-// startProcess runs cmd in a process group of its own, so that an interrupt at
+// StartProcess runs cmd in a process group of its own, so that an interrupt at
 // the terminal reaches the tests alone, and appends its output to log.
-func startProcess(cmd *exec.Cmd, log string) (*process, error) {
+func StartProcess(cmd *exec.Cmd, log string) (*Process, error) {
 	output, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func startProcess(cmd *exec.Cmd, log string) (*process, error) {
 	cmd.Stdout, cmd.Stderr = output, output
 	cmd.SysProcAttr = childAttributes()
 
-	p := &process{cmd: cmd, log: log, done: make(chan struct{})}
+	p := &Process{cmd: cmd, log: log, done: make(chan struct{})}
 	started := make(chan error, 1)
 	go p.run(started)
 	if err := <-started; err != nil {
@@ -46,7 +46,7 @@ func startProcess(cmd *exec.Cmd, log string) (*process, error) {
 // run owns the child from start to wait. It keeps its thread, because the
 // parent-death signal of Linux follows the thread that forked, not the process
 // (golang/go#27505).
-func (p *process) run(started chan<- error) {
+func (p *Process) run(started chan<- error) {
 	runtime.LockOSThread()
 	defer close(p.done)
 	err := p.cmd.Start()
@@ -56,8 +56,8 @@ func (p *process) run(started chan<- error) {
 	}
 }
 
-// running reports whether the process has not been waited for yet.
-func (p *process) running() bool {
+// Running reports whether the process has not been waited for yet.
+func (p *Process) Running() bool {
 	select {
 	case <-p.done:
 		return false
@@ -66,8 +66,11 @@ func (p *process) running() bool {
 	}
 }
 
+// PID returns the process id.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
 // signal sends s; a process that has ended is not an error.
-func (p *process) signal(s os.Signal) error {
+func (p *Process) signal(s os.Signal) error {
 	if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("send %v to %s: %w", s, p.cmd.Path, err)
 	}
@@ -75,7 +78,7 @@ func (p *process) signal(s os.Signal) error {
 }
 
 // wait returns whether the process ended within bound.
-func (p *process) wait(bound time.Duration) bool {
+func (p *Process) wait(bound time.Duration) bool {
 	timer := time.NewTimer(bound)
 	defer timer.Stop()
 	select {
@@ -86,8 +89,8 @@ func (p *process) wait(bound time.Duration) bool {
 	}
 }
 
-// kill ends the process with SIGKILL and waits until it is gone.
-func (p *process) kill() error {
+// Kill ends the process with SIGKILL and waits until it is gone.
+func (p *Process) Kill() error {
 	if err := p.signal(syscall.SIGKILL); err != nil {
 		return err
 	}
@@ -97,20 +100,20 @@ func (p *process) kill() error {
 	return nil
 }
 
-// terminate asks the process to stop and waits for at most grace, then kills it.
+// Terminate asks the process to stop and waits for at most grace, then kills it.
 // It reports whether the process stopped by itself.
-func (p *process) terminate(grace time.Duration) (bool, error) {
+func (p *Process) Terminate(grace time.Duration) (bool, error) {
 	if err := p.signal(syscall.SIGTERM); err != nil {
 		return false, err
 	}
 	if p.wait(grace) {
 		return true, nil
 	}
-	return false, p.kill()
+	return false, p.Kill()
 }
 
-// tail returns the last lines of the output, for an error message.
-func (p *process) tail() string { return tail(p.log) }
+// Tail returns the last lines of the output, for an error message.
+func (p *Process) Tail() string { return tail(p.log) }
 
 func tail(path string) string {
 	const lines = 40

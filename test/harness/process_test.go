@@ -14,14 +14,14 @@ const testBound = time.Minute
 
 func TestTerminateKillsWhatDoesNotStop(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
-	p, err := startProcess(exec.Command("sh", "-c", "trap '' TERM; echo deaf; while :; do sleep 1; done"), log)
+	p, err := StartProcess(exec.Command("sh", "-c", "trap '' TERM; echo deaf; while :; do sleep 1; done"), log)
 	if err != nil {
 		t.Fatal(err)
 	}
 	WaitFor(t, testBound, "the trap", func() bool { return tail(log) == "deaf" })
-	byItself, err := p.terminate(50 * time.Millisecond)
-	if err != nil || byItself || p.running() {
-		t.Errorf("by itself %v, running %v, error %v; want a killed process", byItself, p.running(), err)
+	byItself, err := p.Terminate(50 * time.Millisecond)
+	if err != nil || byItself || p.Running() {
+		t.Errorf("by itself %v, running %v, error %v; want a killed process", byItself, p.Running(), err)
 	}
 	if err := p.signal(syscall.SIGTERM); err != nil {
 		t.Errorf("a signal to a process that has ended: %v", err)
@@ -29,7 +29,7 @@ func TestTerminateKillsWhatDoesNotStop(t *testing.T) {
 }
 
 func TestStartProcessNamesWhatIsMissing(t *testing.T) {
-	_, err := startProcess(exec.Command("/no/such/program"), filepath.Join(t.TempDir(), "log"))
+	_, err := StartProcess(exec.Command("/no/such/program"), filepath.Join(t.TempDir(), "log"))
 	if err == nil || !strings.Contains(err.Error(), "/no/such/program") {
 		t.Errorf("error %v, want one that names the program", err)
 	}

@@ -107,7 +107,7 @@ func (c *SecureCluster) Records(t testing.TB, topic string) int64 {
 // The administrator, the broker and the controller meet at listeners that ask for a
 // password: whom they let in is the only one who may do everything.
 func newSecureCluster(java, jars string) (*Cluster, error) {
-	addrs, err := freeAddrs(2)
+	addrs, err := FreeAddrs(2)
 	if err != nil {
 		return nil, err
 	}

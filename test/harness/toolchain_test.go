@@ -97,7 +97,7 @@ func TestLockIsExclusiveUntilItIsReleased(t *testing.T) {
 }
 
 func TestFreeAddrsAreDifferentAndBelowTheOutgoingRange(t *testing.T) {
-	addrs, err := freeAddrs(20)
+	addrs, err := FreeAddrs(20)
 	if err != nil {
 		t.Fatal(err)
 	}

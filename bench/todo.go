@@ -1,0 +1,3 @@
+package main
+
+var escalation, lateness, latenessBacklog, memory, startup, recovery, neighbours, idle scenario
