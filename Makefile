@@ -51,9 +51,9 @@ PAIRS ?= 10
 RECORDS ?= 100000
 
 .PHONY: bench
-bench: ## Measure retryd against bare loops on a real Kafka, and write docs/performance.md (SCENARIO=name runs one; PAIRS=10 RECORDS=100000); needs a JDK 17+, Maven
+bench: ## Measure retryd against bare loops on a real Kafka, and write docs/performance.md (SCENARIO=name runs one; PAIRS=10 RECORDS=100000; PROFILES=folder for CPU profiles); needs a JDK 17+, Maven
 	@go build -o '$(BIN)/bench' ./bench
-	@exec '$(BIN)/bench' -scenario '$(SCENARIO)' -pairs '$(PAIRS)' -records '$(RECORDS)'
+	@exec '$(BIN)/bench' -scenario '$(SCENARIO)' -pairs '$(PAIRS)' -records '$(RECORDS)' -profiles '$(PROFILES)'
 
 .PHONY: unit
 unit: ## Run the tests that need Go alone, without the race detector

@@ -41,7 +41,11 @@ func setUp(ctx context.Context, o options, out io.Writer) (b *bench, err error) 
 	if b.dir, err = os.MkdirTemp("", "retryd-bench-"); err != nil {
 		return b, err
 	}
-	if b.daemon, err = harness.Build("cmd/retryd"); err != nil {
+	program := "cmd/retryd"
+	if o.profiles != "" {
+		program = "bench/profile"
+	}
+	if b.daemon, err = harness.Build(program); err != nil {
 		return b, err
 	}
 	if b.floor, err = harness.Build("bench/floor"); err != nil {
@@ -56,7 +60,7 @@ func setUp(ctx context.Context, o options, out io.Writer) (b *bench, err error) 
 
 // tearDown stops what runs, and deletes what it kept.
 func (b *bench) tearDown() error {
-	var errs []error
+	errs := []error{b.keepProfiles()}
 	if b.endpoint != nil {
 		errs = append(errs, b.endpoint.proc.Kill())
 	}
@@ -64,6 +68,21 @@ func (b *bench) tearDown() error {
 		errs = append(errs, b.cluster.Stop())
 	}
 	return errors.Join(append(errs, os.RemoveAll(b.dir))...)
+}
+
+// keepProfiles moves the profiles out of what is deleted: <run>.prof.
+func (b *bench) keepProfiles() error {
+	made, err := filepath.Glob(filepath.Join(b.dir, "*", "cpu.prof"))
+	if err != nil || len(made) == 0 {
+		return err
+	}
+	errs := []error{os.MkdirAll(b.profiles, 0o755)}
+	for _, file := range made {
+		content, err := os.ReadFile(file)
+		name := filepath.Base(filepath.Dir(file)) + ".prof"
+		errs = append(errs, err, os.WriteFile(filepath.Join(b.profiles, name), content, 0o644))
+	}
+	return errors.Join(errs...)
 }
 
 // nextRun returns a name that no other run has: of its relay, its group and what it

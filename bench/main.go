@@ -22,6 +22,7 @@ type options struct {
 	records  int    // of a throughput run; the other scenarios scale with it
 	out      string // folder of the JSON
 	document string // written when all scenarios ran
+	profiles string // folder of the daemon's CPU profiles; empty: none are made
 }
 
 func main() {
@@ -66,6 +67,7 @@ func parse(args []string) (options, error) {
 	flags.IntVar(&o.records, "records", 100_000, "records of a throughput run, at least 1000; the other scenarios scale with it")
 	flags.StringVar(&o.out, "out", "bench/out", "folder of the JSON results")
 	flags.StringVar(&o.document, "document", "docs/performance.md", "written when all scenarios ran")
+	flags.StringVar(&o.profiles, "profiles", "", "folder for a CPU profile of each run of the daemon, which costs a little; default: none")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
