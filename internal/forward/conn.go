@@ -15,6 +15,8 @@ import (
 const (
 	maxHeader = 16 << 10 // bytes of a response's header
 	maxBody   = 64 << 10 // bytes read of a body so that its connection can be used again
+
+	writeBuffer = 16 << 10 // most requests are one write
 )
 
 // errStale means that a kept connection was closed by the endpoint before this
@@ -79,7 +81,7 @@ func newConn(nc net.Conn) *conn {
 	w := &wire{Conn: nc}
 	c := &conn{Conn: w, wire: w, alive: livenessOf(nc)}
 	c.r = bufio.NewReaderSize(c, maxHeader)
-	c.w = bufio.NewWriter(c)
+	c.w = bufio.NewWriterSize(c, writeBuffer)
 	return c
 }
 

@@ -96,7 +96,7 @@ func (c *Client) Attempt(ctx context.Context, r Request) policy.Outcome {
 	defer fasthttp.ReleaseRequest(req)
 	defer fasthttp.ReleaseResponse(resp)
 	c.build(req, r)
-	head, f := c.send(ctx, start.Add(c.timeout), req, resp)
+	head, f := c.send(ctx, start, req, resp)
 	var o policy.Outcome
 	switch {
 	case f == nil:
@@ -116,11 +116,12 @@ func (c *Client) failureOf(f *failure) policy.Outcome {
 
 // send makes the request on a kept connection, or on a new one. It returns the
 // start of the response's body.
-func (c *Client) send(ctx context.Context, deadline time.Time, req *fasthttp.Request, resp *fasthttp.Response) ([]byte, *failure) {
+func (c *Client) send(ctx context.Context, start time.Time, req *fasthttp.Request, resp *fasthttp.Response) ([]byte, *failure) {
 	if ctx.Err() != nil {
 		return nil, stopped()
 	}
-	if kept := c.idle.get(time.Now()); kept != nil {
+	deadline := start.Add(c.timeout)
+	if kept := c.idle.get(start); kept != nil {
 		head, sent, f := c.sendOn(ctx, kept, deadline, req, resp)
 		if f == nil || sent || f.kind == policy.KindTimeout {
 			return head, f

@@ -57,9 +57,9 @@ func (c Config) ConsumerConfig(rebalance time.Duration, groups int) (s *sarama.C
 	s.Consumer.IsolationLevel = sarama.ReadCommitted
 	s.Consumer.MaxProcessingTime = 10 * time.Millisecond // one slow partition delays the others of its broker by at most this
 	s.Consumer.MaxWaitTime = c.fetchWait(groups)
-	s.Consumer.Fetch.Default = 256 << 10
+	s.Consumer.Fetch.Default = fetchBytes(groups)
 	s.Consumer.Fetch.Max = 0 // a record of any size is fetched
-	s.Consumer.Fetch.MaxBytes = 8 << 20
+	s.Consumer.Fetch.MaxBytes = 8 * fetchBytes(groups)
 	s.Consumer.Return.Errors = true
 	return s, connections.hangUp
 }
@@ -80,6 +80,15 @@ func (c Config) RebalanceTimeout(endpointTimeout time.Duration) time.Duration {
 func (c Config) fetchWait(groups int) time.Duration {
 	wait := max(25, min(groups, 200)) * 10
 	return min(time.Duration(wait)*time.Millisecond, c.SessionTimeout/3)
+}
+
+// fetchBytes is how much of a partition a broker returns at once; of all partitions of a
+// group it returns eight times that at most. Many small fetches cost a third of the
+// throughput of records of 4 KiB, and what is fetched is held, also beyond a full window:
+// so all groups together may fetch some 64 MiB.
+func fetchBytes(groups int) int32 {
+	const most, least, together = 1 << 20, 64 << 10, 64 << 20
+	return int32(min(max(together/8/max(groups, 1), least), most))
 }
 
 func (c Config) heartbeat() time.Duration {
