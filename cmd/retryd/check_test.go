@@ -109,6 +109,23 @@ func TestCheckExplainsLimits(t *testing.T) {
 	}
 }
 
+func TestCheckExplainsParkTopics(t *testing.T) {
+	out := check(t, `
+relays:
+  - topic: loans
+    start: earliest
+    endpoint: {url: "http://127.0.0.1:8080/"}
+    tiers: [5s, 30s, 5m]
+    park: [24h, {delay: 1h, topic: loans.later}]
+`, nil)
+	if out.Code != 0 || out.Stderr != "" {
+		t.Errorf("exit %d, standard error %q", out.Code, out.Stderr)
+	}
+	relay, _, _ := strings.Cut(out.Stdout, "\nWhat an answer")
+	golden(t, "check/park.txt", relay)
+	requireNarrow(t, relay)
+}
+
 func TestCheckPrintsJSON(t *testing.T) {
 	out := execute(t, nil, nil, "check", "--config", "../../configs/retryd.yaml", "--output", "json")
 	if out.Code != 0 || out.Stderr != "" {

@@ -41,6 +41,9 @@ func writeRelay(w io.Writer, r inspect.RelayDescription) {
 		{"ordering", r.Ordering + ": " + r.OrderingMeans},
 		{"cost", costWords(r.Cost, r.Consume)},
 	}
+	if len(r.Park) > 0 {
+		f = append(f, [2]string{"long waits", parkWords(r.Park)})
+	}
 	from := "its first failure"
 	if !r.Consume && len(r.Attempts) > 1 {
 		f = append(f, [2]string{"headers", headerWords})
@@ -96,6 +99,15 @@ func groupWords(r inspect.RelayDescription) string {
 		return "none: without a tier there is nothing for retryd to do"
 	}
 	return strings.Join(groups, "; ")
+}
+
+// parkWords says where a record is that must wait for longer than its tier's delay.
+func parkWords(parks []inspect.Park) string {
+	var topics []string
+	for _, p := range parks {
+		topics = append(topics, fmt.Sprintf("%s (%s)", p.Topic, short(p.Delay)))
+	}
+	return "a record that must wait for longer than its tier's delay moves on to " + strings.Join(topics, ", ") + ", whichever is the longest that fits"
 }
 
 func costWords(c inspect.Cost, consume bool) string {

@@ -130,7 +130,7 @@ func TestJSONNamesAreAlike(t *testing.T) {
 
 func TestEveryJSONValueIsDocumented(t *testing.T) {
 	want := map[string][]string{
-		"role":       {string(inspect.RoleMain), string(inspect.RoleTier), string(inspect.RoleDLT), string(inspect.RoleRetired)},
+		"role":       {string(inspect.RoleMain), string(inspect.RoleTier), string(inspect.RolePark), string(inspect.RoleDLT), string(inspect.RoleRetired)},
 		"state":      {string(inspect.StateOK), string(inspect.StateMissing), string(inspect.StateHidden), string(inspect.StateGrow), string(inspect.StateProblem)},
 		"level":      {string(inspect.OK), string(inspect.Warn), string(inspect.Fail)},
 		"action":     {string(inspect.ActionDone), string(inspect.ActionForward), string(inspect.ActionDeadLetter), string(inspect.ActionHold)},

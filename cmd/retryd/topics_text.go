@@ -64,6 +64,8 @@ func roleText(t inspect.Topic) string {
 	switch t.Role {
 	case inspect.RoleTier:
 		return "tier " + t.Tier
+	case inspect.RolePark:
+		return t.Tier
 	case inspect.RoleRetired:
 		return "retired tier"
 	case inspect.RoleDLT:

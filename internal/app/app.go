@@ -123,15 +123,15 @@ func (d *daemon) close() {
 	}
 }
 
-// countGroups counts the consumer groups of the process: one for each main topic
-// and tier.
+// countGroups counts the consumer groups of the process: one for each main topic and
+// each topic in which records wait.
 func countGroups(relays []tier.Config) int {
 	groups := 0
 	for _, c := range relays {
 		if c.Consume {
 			groups++
 		}
-		groups += len(c.TierTopics())
+		groups += len(c.RetryTopics())
 	}
 	return groups
 }

@@ -24,6 +24,18 @@ import (
 	"github.com/retryd/retryd/test/harness"
 )
 
+func TestGroupsAreThoseOfMainTopicsTiersAndParkTopics(t *testing.T) {
+	relay := tier.DefaultConfig()
+	relay.Topic = "orders"
+	relay.Policy.Tiers.List = make([]policy.Tier, 2)
+	relay.Policy.Park = []policy.Park{{Delay: time.Hour}}
+	other := relay
+	other.Consume = false
+	if n := countGroups([]tier.Config{relay, other}); n != 4+3 {
+		t.Errorf("%d groups, want 7", n)
+	}
+}
+
 func TestMain(m *testing.M) {
 	// sarama's metrics library runs one goroutine for the life of the process; the
 	// tests' own clients start it.

@@ -37,9 +37,11 @@ func (l *loader) check(c *Config) {
 // take their defaults, and a group that changes starts over.
 func (l *loader) checkDerived(prefix string) {
 	keys := []string{"name", "group", "prefix", "dlt.topic"}
-	tiers, _ := l.root.find(prefix + "tiers").valueOf().(list)
-	for i := range tiers {
-		keys = append(keys, fmt.Sprintf("tiers[%d].topic", i))
+	for _, key := range []string{"tiers", "park"} {
+		entries, _ := l.root.find(prefix + key).valueOf().(list)
+		for i := range entries {
+			keys = append(keys, fmt.Sprintf("%s[%d].topic", key, i))
+		}
 	}
 	for _, key := range keys {
 		if l.root.find(prefix+key).valueOf() == "" {

@@ -81,7 +81,7 @@ func convertValue(from, to reflect.Value) (any, error) {
 		to.Set(reflect.ValueOf(tier.DefaultConfig()))
 	case tiersType:
 		return tiers(in)
-	case tierType:
+	case tierType, parkType:
 		if from.Kind() != reflect.Map {
 			return map[string]any{"delay": in}, nil
 		}

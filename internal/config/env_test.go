@@ -60,6 +60,7 @@ func TestEnvironmentSetsEveryKeyOutsideLists(t *testing.T) {
 		"defaults.backoff.factor":               {"1.5", "1.5"},
 		"defaults.backoff.max":                  {"1m", "1m0s"},
 		"defaults.backoff.attempts":             {"4", "4"},
+		"defaults.park":                         {"24h, 1h", "[{24h0m0s } {1h0m0s }]"},
 		"defaults.jitter":                       {"0.5", "0.5"},
 		"defaults.budget":                       {"2m", "2m0s"},
 		"defaults.lifetime":                     {"3h", "3h0m0s"},

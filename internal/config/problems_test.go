@@ -194,6 +194,30 @@ relays:
 			`f:15: relays[1].start: has no meaning with consume: false, which has no group on the main topic; remove one of the two`,
 			`f:16: relays[1].ordering: "strict" is no kind of ordering; use none`,
 		}},
+		{"park topics", `
+defaults: {endpoint: {url: 'http://x/'}, tiers: [5s]}
+relays:
+  - topic: a
+    park:
+      - 24h
+      - {delay: 1h, topic: "a:b", jitter: 0.1}
+      - 30s
+      - {topic: ''}
+      - 1h
+  - topic: b
+    park: 1d
+  - topic: c
+    parks: [1h]
+`, []string{
+			`f:7: relays[0].park[1].jitter: unknown key`,
+			`f:7: relays[0].park[1].topic: "a:b" is not a topic name: Kafka allows letters, digits, ".", "_" and "-", at least one`,
+			`f:8: relays[0].park[2]: 30s is too short; a park topic is for waits of at least 1m0s`,
+			`f:9: relays[0].park[3].delay: 0s is too short; a park topic is for waits of at least 1m0s`,
+			`f:9: relays[0].park[3].topic: is empty; leave the key out for its default`,
+			`f:10: relays[0].park[4]: 1h0m0s is the delay of park[1] too; one topic for each delay is enough`,
+			`f:12: relays[1].park: "1d" is not a duration; use numbers with ms, s, m or h, such as 30s or 1m30s`,
+			`f:14: relays[2].parks: unknown key, did you mean "park"?`,
+		}},
 		{"names that are too long", "relays:\n  - topic: a\n    name: " + strings.Repeat("n", 250) + "\n    endpoint: {url: 'http://x/'}\n    tiers: [5s]\n", []string{
 			`f:3: relays[0].name: has 250 characters; a name has at most 249`,
 		}},
@@ -302,6 +326,18 @@ func TestSharing(t *testing.T) {
 		}},
 		{"a tier's topic that is a main topic", "  - topic: a\n  - topic: a.retry.1\n", []string{
 			`f:4: relays[1].topic: topic "a.retry.1" belongs to relay a.retry.1 (main) and to relay a (relays[0], tier 1); relays must not share a topic`,
+		}},
+		{"a park topic", "  - topic: a\n    park: [1h]\n  - topic: b\n    park: [{delay: 2h, topic: a.park.1h}]\n", []string{
+			`f:6: relays[1].park[0].topic: topic "a.park.1h" belongs to relay b (park-2h) and to relay a (relays[0], park-1h); relays must not share a topic`,
+		}},
+		{"a park topic's group", "  - topic: a\n    group: g\n    park: [24h, 1h]\n  - topic: b\n    group: g-retry-a.park.24h\n", []string{
+			`f:7: relays[1].group: group "g-retry-a.park.24h" belongs to relay b (main) and to relay a (relays[0], park-24h); relays must not share a group`,
+		}},
+		{"a park topic and a tier's within a relay", "  - topic: a\n    park: [24h, {delay: 1h, topic: a.retry.2}]\n", []string{
+			`f:4: relays[0].park[1].topic: this relay uses topic "a.retry.2" twice (tier 2 and park-1h); give each a topic of its own`,
+		}},
+		{"a park topic that another relay would take for a retired tier", "  - topic: a\n  - topic: b\n    park: [{delay: 1h, topic: a.retry.9}]\n", []string{
+			`f:5: relays[1].park[0].topic: topic "a.retry.9" (park-1h of relay b) is named like a tier of relay a (relays[0]), which would consume it as one; choose another name`,
 		}},
 		{"the dead-letter topic", "  - topic: a\n    dlt: {topic: dead}\n  - topic: b\n    dlt: {topic: dead}\n", []string{
 			`f:6: relays[1].dlt.topic: topic "dead" belongs to relay b (dead letter) and to relay a (relays[0], dead letter); relays must not share a topic`,

@@ -14,6 +14,7 @@ var (
 	relayType = reflect.TypeFor[tier.Config]()
 	tiersType = reflect.TypeFor[policy.Tiers]()
 	tierType  = reflect.TypeFor[policy.Tier]()
+	parkType  = reflect.TypeFor[policy.Park]()
 )
 
 // field is one key of a mapping.
@@ -38,6 +39,9 @@ func fields(t reflect.Type) []field {
 	return keys
 }
 
+// shorthand reports whether a value of t may be written as its delay alone.
+func shorthand(t reflect.Type) bool { return t == tierType || t == parkType }
+
 // nested reports whether t is a mapping of known keys.
 func nested(t reflect.Type) bool { return t.Kind() == reflect.Struct && t != tiersType }
 
@@ -61,7 +65,7 @@ func leaves(t reflect.Type) []string {
 			for _, path := range leaves(f.typ) {
 				paths = append(paths, f.key+"."+path)
 			}
-		case f.typ.Kind() == reflect.Map, f.typ.Kind() == reflect.Slice && nested(f.typ.Elem()):
+		case f.typ.Kind() == reflect.Map, f.typ.Kind() == reflect.Slice && nested(f.typ.Elem()) && !shorthand(f.typ.Elem()):
 		default:
 			paths = append(paths, f.key)
 		}

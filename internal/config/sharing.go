@@ -102,13 +102,12 @@ func (l *loader) claims(i int, relay tier.Config) []claim {
 		{"group", relay.Group, "main", source("group", "name")},
 	}
 	groups := map[string]bool{}
-	for j, topic := range relay.TierTopics() {
-		role := fmt.Sprintf("tier %d", j+1)
-		all = append(all, claim{"topic", topic, role, source(fmt.Sprintf("tiers[%d].topic", j), "prefix")})
+	for _, t := range relay.RetryTopics() {
+		all = append(all, claim{"topic", t.Name, t.Role, source(t.Key, "prefix")})
 		// Tiers of one relay that share a topic share its group: said once is enough.
-		if group := relay.TierGroup(topic); !groups[group] {
-			groups[group] = true
-			all = append(all, claim{"group", group, role, source("group", "name")})
+		if !groups[t.Group] {
+			groups[t.Group] = true
+			all = append(all, claim{"group", t.Group, t.Role, source("group", "name")})
 		}
 	}
 	return append(all, claim{"topic", relay.DLT.Topic, "dead letter", source("dlt.topic", "prefix")})

@@ -183,3 +183,28 @@ func TestTiers(t *testing.T) {
 		})
 	}
 }
+
+func TestPark(t *testing.T) {
+	tests := []struct {
+		name string
+		park string
+		want string
+	}{
+		{"list", "[24h, 1h, 90m]", "1h0m0s orders.park.1h, 1h30m0s orders.park.1h30m, 24h0m0s orders.park.24h"},
+		{"mappings", "[{delay: 24h, topic: x}, {delay: 1h}]", "1h0m0s orders.park.1h, 24h0m0s x"},
+		{"text", "1h, 24h", "1h0m0s orders.park.1h, 24h0m0s orders.park.24h"},
+		{"none", "[]", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			file := "relays: [{topic: orders, endpoint: {url: 'http://x/'}}]\ndefaults:\n  tiers: [5s]\n  park: " + tt.park + "\n"
+			var got []string
+			for _, topic := range mustParse(t, file, nil).Relays[0].RetryTopics()[1:] {
+				got = append(got, topic.Delay.String()+" "+topic.Name)
+			}
+			if diff := cmp.Diff(tt.want, strings.Join(got, ", ")); diff != "" {
+				t.Errorf("park topics (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -59,8 +59,8 @@ func (l *look) groupAccess(acls []ACL) error {
 	if l.relay.Consume {
 		names = append(names, l.relay.Group)
 	}
-	for _, topic := range l.relay.TierTopics() {
-		names = append(names, l.relay.TierGroup(topic))
+	for _, t := range l.relay.RetryTopics() {
+		names = append(names, t.Group)
 	}
 	if len(names) == 0 {
 		return nil

@@ -79,12 +79,12 @@ func topicACLs(relay tier.Config, create bool) []ACL {
 	named := relay.Prefix + ".retry."
 	alike := ACL{ResourceTopic, named, Prefixed, []kafka.Operation{kafka.Read}}
 	var others []ACL
-	for _, topic := range relay.TierTopics() {
-		if strings.HasPrefix(topic, named) {
+	for _, t := range relay.RetryTopics() {
+		if strings.HasPrefix(t.Name, named) {
 			alike.Operations = live
 			continue
 		}
-		others = append(others, ACL{ResourceTopic, topic, Literal, live})
+		others = append(others, ACL{ResourceTopic, t.Name, Literal, live})
 	}
 	acls = append(append(acls, alike), others...)
 	return append(acls, ACL{ResourceTopic, relay.DLT.Topic, Literal, written})

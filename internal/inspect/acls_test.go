@@ -80,6 +80,18 @@ relays:
 			{ResourceGroup, "g", Literal, read},
 			{ResourceGroup, "g-retry-", Prefixed, read},
 		}},
+		{"park topics", `
+relays:
+  - {topic: a, endpoint: {url: "http://127.0.0.1/"}, tiers: [5s], park: [24h, {delay: 1h, topic: hour}]}
+`, []ACL{
+			{ResourceTopic, "a", Literal, consumed},
+			{ResourceTopic, "a.retry.", Prefixed, tier},
+			{ResourceTopic, "hour", Literal, tier},
+			{ResourceTopic, "a.park.24h", Literal, tier},
+			{ResourceTopic, "a.DLT", Literal, dead},
+			{ResourceGroup, "retryd-a", Literal, read},
+			{ResourceGroup, "retryd-a-retry-", Prefixed, read},
+		}},
 		{"no tier of a usual name, but perhaps a retired one", `
 relays:
   - {topic: a, endpoint: {url: "http://127.0.0.1/"}, tiers: []}

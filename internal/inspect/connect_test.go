@@ -70,6 +70,15 @@ func TestConnectWarnsOfAGroupThatSkipsWhatTheTiersHold(t *testing.T) {
 	}
 }
 
+func TestConnectWarnsOfAGroupThatSkipsWhatAParkTopicHolds(t *testing.T) {
+	s := startScene(t, kfake.SeedTopics(1, "loans", "loans.park.1h"))
+	s.produce(t, "loans.park.1h", 2)
+	got := s.connect(t, strings.Replace(one, "tiers: [5s, 30s]", "tiers: [5s], park: [1h]", 1))
+	if !strings.Contains(got, "group retryd-loans has never read from loans.park.1h (2 records)") {
+		t.Errorf("no warning in\n%s", got)
+	}
+}
+
 func TestConnectNamesProblemsOfTopics(t *testing.T) {
 	s := startScene(t, kfake.SeedTopics(2, "loans"), kfake.SeedTopics(1, "loans.retry.1", "loans.retry.3"))
 	s.produce(t, "loans.retry.3", 1)

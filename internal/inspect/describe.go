@@ -37,12 +37,21 @@ type RelayDescription struct {
 	LimitedAttempts int     `json:"limited_attempts"`
 
 	Attempts    []Attempt   `json:"attempts"`
+	Park        []Park      `json:"park"` // the shortest delay first
 	DLT         DeadLetters `json:"dlt"`
 	End         Seconds     `json:"end_seconds"`    // since the first failure: dead-lettered by then
 	Budget      Seconds     `json:"budget_seconds"` // since the first failure
 	Lifetime    Seconds     `json:"lifetime_seconds"`
 	ExpireAfter Seconds     `json:"expire_after_seconds"` // 0: never
 	Cost        Cost        `json:"cost"`
+}
+
+// Park is a topic for waits that are longer than those of the tiers.
+type Park struct {
+	Tier  string  `json:"tier"` // its label, such as park-24h
+	Topic string  `json:"topic"`
+	Group string  `json:"group"`
+	Delay Seconds `json:"delay_seconds"`
 }
 
 // DeadLetters is where records end.
@@ -113,6 +122,7 @@ func describeRelay(c tier.Config) RelayDescription {
 		Timeout:         Seconds(c.Endpoint.Timeout),
 		MaxInFlight:     c.Endpoint.MaxInFlight,
 		LimitedAttempts: c.Endpoint.LimitedAttempts,
+		Park:            []Park{},
 		DLT:             DeadLetters{c.DLT.Topic},
 		Budget:          Seconds(schedule.Budget),
 		Lifetime:        Seconds(schedule.Lifetime),
@@ -126,6 +136,11 @@ func describeRelay(c tier.Config) RelayDescription {
 	attempts, end := schedule.Forecast(FirstStep(c), c.Endpoint.Timeout)
 	for _, f := range attempts {
 		d.Attempts = append(d.Attempts, describeAttempt(c, schedule, f))
+	}
+	for _, t := range c.RetryTopics() {
+		if t.Park {
+			d.Park = append(d.Park, Park{t.Label, t.Name, t.Group, Seconds(t.Delay)})
+		}
 	}
 	d.End = Seconds(end)
 	d.Cost = costOf(d)

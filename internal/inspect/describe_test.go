@@ -45,7 +45,7 @@ func TestDescribeReference(t *testing.T) {
 				attempt(3, ".retry.2", 30*s, 24*s, 36*s, 28*s, 52*s),
 				attempt(4, ".retry.3", 5*m, 4*m, 6*m, 4*m+28*s, 7*m+2*s),
 			},
-			DLT: DeadLetters{name + ".DLT"}, End: 7*m + 12*s, Budget: 7*m + 12*s, Lifetime: 72 * 60 * m,
+			Park: []Park{}, DLT: DeadLetters{name + ".DLT"}, End: 7*m + 12*s, Budget: 7*m + 12*s, Lifetime: 72 * 60 * m,
 			Cost: Cost{Records: 1000, Failing: 100, Retries: 3, Requests: 1300, Writes: 400},
 		}},
 	}
@@ -164,5 +164,19 @@ func TestSecondsAreNumbersInJSON(t *testing.T) {
 	}{Seconds(1500 * time.Millisecond)})
 	if err != nil || string(got) != `{"d":1.5}` {
 		t.Errorf("got %s, %v", got, err)
+	}
+}
+
+func TestDescribeParkTopics(t *testing.T) {
+	d := Describe(loadText(t, `
+relays:
+  - {topic: a, endpoint: {url: "http://127.0.0.1/"}, tiers: [5s], park: [24h, {delay: 1h, topic: hour}]}
+`))
+	want := []Park{
+		{Tier: "park-1h", Topic: "hour", Group: "retryd-a-retry-hour", Delay: Seconds(time.Hour)},
+		{Tier: "park-24h", Topic: "a.park.24h", Group: "retryd-a-retry-a.park.24h", Delay: Seconds(24 * time.Hour)},
+	}
+	if diff := cmp.Diff(want, d.Relays[0].Park); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -139,8 +139,8 @@ func (l *look) groups() error {
 	if l.relay.Consume {
 		members = append(members, member{"main", l.relay.Group})
 	}
-	for i, topic := range l.relay.TierTopics() {
-		members = append(members, member{fmt.Sprintf("tier %d", i+1), l.relay.TierGroup(topic)})
+	for _, t := range l.relay.RetryTopics() {
+		members = append(members, member{t.Role, t.Group})
 	}
 	var running []string
 	for _, m := range members {

@@ -50,7 +50,7 @@ func (l *look) otherGroup() error {
 	var fresh []string
 	for _, t := range l.topics.Topics {
 		group := l.relay.TierGroup(t.Name)
-		if t.Role != RoleTier || t.Partitions == 0 || l.lacking[group] {
+		if t.Role != RoleTier && t.Role != RolePark || t.Partitions == 0 || l.lacking[group] {
 			continue
 		}
 		left, begun, err := unread(l.cluster, group, kafka.Topic{Name: t.Name, Partitions: t.Partitions})

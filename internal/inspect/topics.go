@@ -3,7 +3,6 @@ package inspect
 import (
 	"errors"
 	"slices"
-	"strconv"
 
 	"github.com/retryd/retryd/internal/kafka"
 	"github.com/retryd/retryd/internal/metrics"
@@ -13,7 +12,7 @@ import (
 // Topics is what there is of one relay's topics, held against what it needs.
 type Topics struct {
 	Relay    string   `json:"name"`
-	Topics   []Topic  `json:"topics"`   // main, the tiers, the dead letters, then retired tiers
+	Topics   []Topic  `json:"topics"`   // main, the tiers, park topics, the dead letters, then retired tiers
 	Changes  []Change `json:"changes"`  // what was done
 	Problems []string `json:"problems"` // of no single topic: what Kafka refused to create
 	Warnings []string `json:"warnings"` // of no single topic
@@ -23,7 +22,7 @@ type Topics struct {
 type Topic struct {
 	Name       string   `json:"topic"`
 	Role       Role     `json:"role"`
-	Tier       string   `json:"tier"`                   // main, or the tier's number; empty for the dead letters
+	Tier       string   `json:"tier"`                   // main, the tier's number, or park-24h; empty for the dead letters
 	State      State    `json:"state"`                  // of a retired tier always ok
 	Partitions int32    `json:"partition_count"`        // that there are; 0 if it is missing or hidden
 	Wanted     int32    `json:"wanted_partition_count"` // as many as main has; 0 if that is not known, and of a retired tier
@@ -41,6 +40,7 @@ type Role string
 const (
 	RoleMain    Role = "main"
 	RoleTier    Role = "tier"
+	RolePark    Role = "park"
 	RoleDLT     Role = "dead_letter"
 	RoleRetired Role = "retired"
 )
@@ -81,11 +81,15 @@ func SurveyTopics(cluster *kafka.Cluster, relay tier.Config) (Topics, error) {
 	main := survey.Main.Topic.Partitions
 	t.Topics = append(t.Topics, describeTopic(RoleMain, survey.Main, main))
 	t.Topics[0].Tier = metrics.TierMain
+	retry := relay.RetryTopics()
 	for i, state := range survey.Topics {
 		described := describeTopic(RoleDLT, state, main)
-		if i < len(relay.TierTopics()) {
+		if i < len(retry) {
 			keeps := Seconds(specs[i].Retention)
-			described.Role, described.Tier, described.Keeps = RoleTier, strconv.Itoa(i+1), &keeps
+			described.Role, described.Tier, described.Keeps = RoleTier, retry[i].Label, &keeps
+			if retry[i].Park {
+				described.Role = RolePark
+			}
 		}
 		t.Topics = append(t.Topics, described)
 	}

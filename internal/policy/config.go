@@ -15,6 +15,7 @@ const maxDelay = 182 * 24 * time.Hour
 type Config struct {
 	Tiers       Tiers         `mapstructure:"tiers"`
 	Backoff     Backoff       `mapstructure:"backoff"`      // generates the tiers; excludes Tiers
+	Park        []Park        `mapstructure:"park"`         // topics for longer waits, in any order
 	Jitter      float64       `mapstructure:"jitter"`       // symmetric share of the delay, 0 to 1
 	Budget      time.Duration `mapstructure:"budget"`       // 0: sum of delays × (1 + jitter) + N × endpoint.timeout
 	Lifetime    time.Duration `mapstructure:"lifetime"`     // from the first failure, absolute
@@ -71,6 +72,7 @@ func (c Config) Schedule(timeout time.Duration, limited int) (Schedule, []error)
 	}
 	s := Schedule{
 		Steps:           steps,
+		Park:            c.parkDelays(),
 		Budget:          c.Budget,
 		Lifetime:        c.Lifetime,
 		ExpireAfter:     c.ExpireAfter,
@@ -84,7 +86,7 @@ func (c Config) Schedule(timeout time.Duration, limited int) (Schedule, []error)
 
 // validate reports what is wrong with the keys that are not about single tiers.
 func (c Config) validate(steps []Step) []error {
-	errs := checkJitter("jitter", c.Jitter)
+	errs := append(c.checkPark(), checkJitter("jitter", c.Jitter)...)
 	switch {
 	case c.Budget < 0:
 		errs = append(errs, fmt.Errorf("budget: %v is negative; leave it out for the sum of the waits and timeouts", c.Budget))

@@ -15,10 +15,11 @@ type Step struct {
 // Config.Schedule.
 type Schedule struct {
 	Steps           []Step
-	Budget          time.Duration // from the first failure, lateness not charged
-	Lifetime        time.Duration // from the first failure, absolute
-	ExpireAfter     time.Duration // from the origin's timestamp; 0 is never
-	LimitedAttempts int           // failures of class unknown that a record may have
+	Park            []time.Duration // delays of the park topics, ascending
+	Budget          time.Duration   // from the first failure, lateness not charged
+	Lifetime        time.Duration   // from the first failure, absolute
+	ExpireAfter     time.Duration   // from the origin's timestamp; 0 is never
+	LimitedAttempts int             // failures of class unknown that a record may have
 }
 
 // LeastDelay returns a lower bound of every wait that Decide gives a record for a

@@ -85,7 +85,7 @@ func (c Config) TierTopics() []string {
 	return topics
 }
 
-// TierGroup returns the consumer group of a tier's topic.
+// TierGroup returns the consumer group of a topic in which records wait.
 func (c Config) TierGroup(topic string) string {
 	return c.Group + "-retry-" + topic
 }
@@ -166,6 +166,11 @@ func (c Config) checkTopics() []error {
 			check(fmt.Sprintf("tiers[%d].topic", i), t.Topic)
 		}
 	}
+	for i, p := range c.Policy.Park {
+		if p.Topic != "" {
+			check(fmt.Sprintf("park[%d].topic", i), p.Topic)
+		}
+	}
 	if c.DLT.Topic != c.Prefix+".DLT" {
 		check("dlt.topic", c.DLT.Topic)
 	}
@@ -179,9 +184,12 @@ func (c Config) checkTopics() []error {
 // longestDerived returns the longest topic name that the prefix makes.
 func (c Config) longestDerived() string {
 	longest := ""
-	for _, topic := range append(c.TierTopics(), c.DLT.Topic) {
-		if strings.HasPrefix(topic, c.Prefix) && len(topic) > len(longest) {
-			longest = topic
+	if strings.HasPrefix(c.DLT.Topic, c.Prefix) {
+		longest = c.DLT.Topic
+	}
+	for _, t := range c.RetryTopics() {
+		if strings.HasPrefix(t.Name, c.Prefix) && len(t.Name) > len(longest) {
+			longest = t.Name
 		}
 	}
 	return longest

@@ -84,9 +84,11 @@ func TestConfigValidate(t *testing.T) {
 		{"wrong names", func(c *Config) {
 			c.Name, c.Group, c.Prefix, c.DLT.Topic = "ä", "a\tb", "..", "d!"
 			c.Policy.Tiers.List[1].Topic = "s!"
+			c.Policy.Park = []policy.Park{{Delay: time.Hour}, {Delay: time.Minute, Topic: "p!"}}
 		}, []string{
 			`prefix: ".." is not a topic name: Kafka reserves it`,
 			`tiers[1].topic: "s!" is not a topic name: ` + charset,
+			`park[1].topic: "p!" is not a topic name: ` + charset,
 			`dlt.topic: "d!" is not a topic name: ` + charset,
 			`name: "ä" must be letters, digits, ".", "_" and "-", at least one`,
 			`group: "a\tb" must be 1 to 249 visible ASCII characters`,
@@ -94,6 +96,14 @@ func TestConfigValidate(t *testing.T) {
 		{"longest prefix", func(c *Config) { c.Prefix = long[:241] }, nil}, // 241 + len(".retry.1") = 249
 		{"prefix too long for a tier", func(c *Config) { c.Prefix = long[:242] }, []string{
 			`prefix: 242 characters are too many for names like <prefix>.retry.1, which have at most 249; set a shorter prefix`,
+		}},
+		{"prefix too long for a park topic", func(c *Config) {
+			c.Prefix, c.Policy.Park = long[:240], []policy.Park{{Delay: 10 * time.Minute}} // 240 + len(".park.10m") = 249
+		}, nil},
+		{"prefix too long for a longer park topic", func(c *Config) {
+			c.Prefix, c.Policy.Park = long[:240], []policy.Park{{Delay: 90 * time.Minute}, {Delay: 10 * time.Minute}}
+		}, []string{
+			`prefix: 240 characters are too many for names like <prefix>.retry.1, which have at most 249; set a shorter prefix`,
 		}},
 		{"prefix too long for the dead-letter topic", func(c *Config) {
 			c.Prefix = long[:246]
@@ -124,6 +134,9 @@ func TestConfigValidate(t *testing.T) {
 		{"endpoint and schedule", func(c *Config) { c.Endpoint.Timeout, c.Policy.Lifetime = 0, 0 }, []string{
 			`endpoint.timeout: is 0s, must be positive`,
 			`lifetime: 0s is not positive; the default is 72h0m0s`,
+		}},
+		{"park topics", func(c *Config) { c.Policy.Park = []policy.Park{{}} }, []string{
+			`park[0].delay: 0s is too short; a park topic is for waits of at least 1m0s`,
 		}},
 	}
 	for _, tt := range tests {

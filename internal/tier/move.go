@@ -2,13 +2,11 @@ package tier
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/IBM/sarama"
 
 	"github.com/retryd/retryd/internal/kafka"
-	"github.com/retryd/retryd/internal/metrics"
 	"github.com/retryd/retryd/internal/policy"
 	"github.com/retryd/retryd/internal/record"
 )
@@ -46,11 +44,11 @@ func (r *Relay) sent(j *job, offset int64, err error) {
 		j.claim.consumer.moved(j, offset)
 		j.claim.complete(j)
 	case errors.Is(err, kafka.ErrTooLarge) && !(m.to.dlt && m.trimmed):
-		r.metrics.ProduceError(m.label())
+		r.metrics.ProduceError(m.to.label)
 		r.unstick(m, r.over)
 		r.deadLetterOversize(j)
 	default: // it may have been written; written again it is a repeat, never lost
-		r.metrics.ProduceError(m.label())
+		r.metrics.ProduceError(m.to.label)
 		r.stick(m, err)
 		if held := j.claim.giveBack(j, time.Now().Add(resendPause)); !held {
 			r.unstick(m, r.drop) // the partition's next owner has it
@@ -90,14 +88,6 @@ func (r *Relay) deadLetterOversize(j *job) {
 	}
 	m.trimmed = true
 	r.send(j)
-}
-
-// label names the target in metrics.
-func (m *move) label() string {
-	if m.to.dlt {
-		return metrics.TargetDLT
-	}
-	return fmt.Sprint(m.decision.Step)
 }
 
 // codec turns a decision into the message that travels on.

@@ -3,6 +3,7 @@ package tier
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/retryd/retryd/internal/kafka"
@@ -13,16 +14,47 @@ import (
 // longest outage that a held record survives.
 const leastTierRetention = 7 * 24 * time.Hour
 
-// TopicSpecs returns what the topics beside main have to be like, the tiers in their
-// order and then the dead-letter topic. The configuration must be valid.
-func (c Config) TopicSpecs() []kafka.TopicSpec {
+// RetryTopic is a topic in which records wait.
+type RetryTopic struct {
+	policy.Rest
+	Name, Group string
+	Label       string // the tier's number, or "park-24h"
+	Role        string // for people: tier 1, park-24h
+	Key         string // the key of its name, relative to the relay
+}
+
+// RetryTopics returns the topics in which records wait, each at its place (see
+// policy.Rests): the tiers in their order, then the park topics, the shortest first. It
+// is empty if the schedule has problems.
+func (c Config) RetryTopics() []RetryTopic {
 	schedule, _ := c.Schedule()
+	var topics []RetryTopic
+	for i, rest := range schedule.Rests() {
+		t := RetryTopic{Rest: rest, Name: c.Policy.Tiers.Topic(c.Prefix, i+1), Label: strconv.Itoa(i + 1), Key: fmt.Sprintf("tiers[%d].topic", i)}
+		t.Role = "tier " + t.Label
+		if rest.Park {
+			t = c.parkTopic(rest)
+		}
+		t.Group = c.TierGroup(t.Name)
+		topics = append(topics, t)
+	}
+	return topics
+}
+
+func (c Config) parkTopic(rest policy.Rest) RetryTopic {
+	i := slices.IndexFunc(c.Policy.Park, func(p policy.Park) bool { return p.Delay == rest.Delay })
+	park := c.Policy.Park[i]
+	setDefault(&park.Topic, c.Prefix+".park."+park.Name())
+	label := "park-" + park.Name()
+	return RetryTopic{Rest: rest, Name: park.Topic, Label: label, Role: label, Key: fmt.Sprintf("park[%d].topic", i)}
+}
+
+// TopicSpecs returns what the topics beside main have to be like, the retry topics in
+// their order and then the dead-letter topic. The configuration must be valid.
+func (c Config) TopicSpecs() []kafka.TopicSpec {
 	var specs []kafka.TopicSpec
-	for i, name := range c.TierTopics() {
-		specs = append(specs, kafka.TopicSpec{
-			Name:      name,
-			Retention: max(leastTierRetention, 3*schedule.Steps[i].Delay),
-		})
+	for _, t := range c.RetryTopics() {
+		specs = append(specs, kafka.TopicSpec{Name: t.Name, Retention: max(leastTierRetention, 3*t.Delay)})
 	}
 	return append(specs, kafka.TopicSpec{Name: c.DLT.Topic})
 }
@@ -45,7 +77,10 @@ type retiredTier struct {
 }
 
 func (c Config) retiredTiers() []retiredTier {
-	inUse := append(c.TierTopics(), c.Topic, c.DLT.Topic)
+	inUse := []string{c.Topic, c.DLT.Topic}
+	for _, t := range c.RetryTopics() {
+		inUse = append(inUse, t.Name)
+	}
 	var tiers []retiredTier
 	for step := 1; step <= policy.MaxSteps; step++ {
 		name := fmt.Sprintf("%s.retry.%d", c.Prefix, step)

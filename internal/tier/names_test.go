@@ -15,10 +15,13 @@ func TestTopicSpecsKeepRecordsForAsLongAsTheyWait(t *testing.T) {
 	c := validConfig(func(c *Config) {
 		c.Policy.Tiers.List = []policy.Tier{{Delay: time.Second}, {Delay: 100 * time.Hour, Topic: "slow"}}
 		c.Policy.Budget, c.Policy.Lifetime = 1000*time.Hour, 1000*time.Hour
+		c.Policy.Park = []policy.Park{{Delay: 2000 * time.Hour}, {Delay: time.Hour}}
 	})
 	want := []kafka.TopicSpec{
 		{Name: "orders.retry.1", Retention: 7 * 24 * time.Hour},
 		{Name: "slow", Retention: 300 * time.Hour},
+		{Name: "orders.park.1h", Retention: 7 * 24 * time.Hour},
+		{Name: "orders.park.2000h", Retention: 6000 * time.Hour},
 		{Name: "orders.DLT"}, // for ever
 	}
 	if diff := cmp.Diff(want, c.TopicSpecs()); diff != "" {
@@ -26,11 +29,50 @@ func TestTopicSpecsKeepRecordsForAsLongAsTheyWait(t *testing.T) {
 	}
 }
 
+func TestRetryTopicsAreTheTiersAndThenTheParkTopics(t *testing.T) {
+	c := validConfig(func(c *Config) {
+		c.Group = "g"
+		c.Policy.Park = []policy.Park{{Delay: 24 * time.Hour, Topic: "day"}, {Delay: 90 * time.Minute}}
+	})
+	var got []string
+	for _, topic := range c.RetryTopics() {
+		got = append(got, fmt.Sprintln(topic.Name, topic.Group, topic.Label, topic.Role, topic.Key, topic.Least, topic.Delay, topic.Most, topic.Park))
+	}
+	want := []string{
+		"orders.retry.1 g-retry-orders.retry.1 1 tier 1 tiers[0].topic 500ms 1s 1.2s false\n",
+		"slow g-retry-slow 2 tier 2 tiers[1].topic 30s 1m0s 1m12s false\n",
+		"orders.park.1h30m g-retry-orders.park.1h30m park-1h30m park-1h30m park[1].topic 1h30m0s 1h30m0s 1h30m0s true\n",
+		"day g-retry-day park-24h park-24h park[0].topic 24h0m0s 24h0m0s 24h0m0s true\n",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestParkTopicIsConsumedLikeATier(t *testing.T) {
+	c := resolved(validConfig(func(c *Config) {
+		c.Policy.Park = []policy.Park{{Delay: 24 * time.Hour}, {Delay: time.Hour}}
+	}))
+	schedule, _ := c.Schedule()
+	sources := (&Relay{config: c, schedule: schedule}).configured()
+	got := sources[len(sources)-2:]
+	want := []source{
+		{topic: "orders.park.1h", group: "retryd-orders-retry-orders.park.1h", label: "park-1h", place: 3, step: 1, least: time.Hour, delay: time.Hour, most: time.Hour},
+		{topic: "orders.park.24h", group: "retryd-orders-retry-orders.park.24h", label: "park-24h", place: 4, step: 1, least: 24 * time.Hour, delay: 24 * time.Hour, most: 24 * time.Hour},
+	}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(source{})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestRetiredTopicsAreThoseThatNoTopicHas(t *testing.T) {
-	c := validConfig(func(c *Config) { c.DLT.Topic = "orders.retry.4" }) // its second tier has a name of its own
+	c := validConfig(func(c *Config) { // its second tier has a name of its own
+		c.DLT.Topic = "orders.retry.4"
+		c.Policy.Park = []policy.Park{{Delay: time.Hour, Topic: "orders.retry.6"}}
+	})
 	var want []string
 	for step := 2; step <= policy.MaxSteps; step++ {
-		if step != 4 {
+		if step != 4 && step != 6 {
 			want = append(want, fmt.Sprint("orders.retry.", step))
 		}
 	}

@@ -218,6 +218,37 @@ func TestTierThatGotAnotherNameLeavesNothingBehind(t *testing.T) {
 	}
 }
 
+func TestRecordOfAParkTopicIsDeliveredFromThereAndWalksOn(t *testing.T) {
+	f := newField(t, func(r harness.Request) harness.Answer {
+		if r.Attempt == 2 {
+			return harness.Answer{Status: http.StatusServiceUnavailable}
+		}
+		return harness.Answer{Status: http.StatusOK}
+	})
+	harness.CreateTopic(t, f.brokers, "orders", 1, nil)
+	harness.CreateTopic(t, f.brokers, "orders.park.1h", 1, nil)
+	f.writeAt(t, "orders.park.1h", time.Now().Add(-2*time.Hour))
+	c := DefaultConfig()
+	c.Topic, c.Start, c.Endpoint.URL = "orders", "earliest", f.endpoint.URL("/")
+	c.Policy.Tiers.List = make([]policy.Tier, 2)
+	c.Policy.Park = []policy.Park{{Delay: time.Hour}}
+	r, _ := f.run(t, c)
+	var attempts []int
+	harness.WaitFor(t, time.Minute, "acceptance", func() bool {
+		attempts = nil
+		for _, call := range f.endpoint.Requests() {
+			attempts = append(attempts, call.Attempt)
+		}
+		return len(f.endpoint.Accepted()) > 0
+	})
+	if !slices.Equal(attempts, []int{2, 3}) { // a record without x-attempt is at the place of tier 1
+		t.Errorf("attempts %v, want 2 and 3", attempts)
+	}
+	if tiers := r.Status().Tiers; len(tiers) != 4 || tiers[3].Name != "park-1h" || tiers[3].DelaySeconds != 3600 {
+		t.Errorf("tiers %+v, want the park topic behind main and two tiers", tiers)
+	}
+}
+
 func TestFencedMemberHasNoLease(t *testing.T) {
 	f := newField(t, nil)
 	harness.CreateTopic(t, f.brokers, "orders", 1, nil)

@@ -16,8 +16,9 @@ import (
 type source struct {
 	topic   string
 	group   string
-	label   string        // main, or the tier's number
-	step    int           // the attempts of a record without x-attempt: 0 on main, i in tier i
+	label   string        // main, the tier's number, or park-24h
+	place   int           // see policy.Rests; 0: main, or no longer configured
+	step    int           // the attempts of a record without x-attempt: 0 on main, i in tier i, 1 in a park topic
 	least   time.Duration // no record is normally due earlier than that after its timestamp
 	delay   time.Duration // of a record without x-not-before
 	most    time.Duration // no record is normally due later
@@ -36,19 +37,21 @@ func (r *Relay) sources() ([]source, error) {
 	return append(r.configured(), retired...), err
 }
 
-// configured lists main, if it is consumed, and the tiers.
+// configured lists main, if it is consumed, and the topics in which records wait.
 func (r *Relay) configured() []source {
 	var sources []source
 	if r.config.Consume {
 		sources = append(sources, source{topic: r.config.Topic, group: r.config.Group, label: metrics.TierMain})
 	}
-	for i, name := range r.config.TierTopics() {
-		step, tier := i+1, r.schedule.Steps[i]
-		sources = append(sources, source{
-			topic: name, group: r.config.TierGroup(name), label: strconv.Itoa(step), step: step,
-			least: r.schedule.LeastDelay(step), delay: tier.Delay,
-			most: tier.Delay + time.Duration(float64(tier.Delay)*tier.Jitter),
-		})
+	for i, t := range r.config.RetryTopics() {
+		s := source{
+			topic: t.Name, group: t.Group, label: t.Label, place: i + 1, step: i + 1,
+			least: t.Least, delay: t.Delay, most: t.Most,
+		}
+		if t.Park {
+			s.step = 1
+		}
+		sources = append(sources, s)
 	}
 	return sources
 }

@@ -12,13 +12,14 @@ import (
 
 	"github.com/retryd/retryd/internal/kafka"
 	"github.com/retryd/retryd/internal/logging"
+	"github.com/retryd/retryd/internal/metrics"
 	"github.com/retryd/retryd/internal/policy"
 )
 
 // routes is where records can go, as the topics were when they were last looked at.
 type routes struct {
-	topics map[string]kafka.Topic // main, the tiers and the dead-letter topic
-	tiers  []*target              // tier i at i-1
+	topics map[string]kafka.Topic // main, the retry topics and the dead-letter topic
+	tiers  []*target              // tier i at i-1, behind them the park topics: place p at p-1
 	dlt    *target
 }
 
@@ -39,6 +40,7 @@ type writer interface {
 type target struct {
 	writer
 	topic      string
+	label      string // in metrics
 	partitions int32
 	dlt        bool
 }
@@ -116,14 +118,14 @@ func (r *Relay) plan() error {
 	}
 	r.warnOnce(planned.Warnings)
 	rt := &routes{topics: planned.Topics}
-	for _, name := range r.config.TierTopics() {
-		t, err := r.open(planned.Topics[name])
+	for _, retry := range r.config.RetryTopics() {
+		t, err := r.open(planned.Topics[retry.Name], retry.Label)
 		if err != nil {
 			return err
 		}
 		rt.tiers = append(rt.tiers, t)
 	}
-	if rt.dlt, err = r.open(planned.Topics[r.config.DLT.Topic]); err != nil {
+	if rt.dlt, err = r.open(planned.Topics[r.config.DLT.Topic], metrics.TargetDLT); err != nil {
 		return err
 	}
 	rt.dlt.dlt = true
@@ -154,10 +156,10 @@ func (r *Relay) warnOnce(warnings []string) {
 	r.warned = warnings
 }
 
-func (r *Relay) open(t kafka.Topic) (*target, error) {
+func (r *Relay) open(t kafka.Topic, label string) (*target, error) {
 	opened, err := r.deps.Producers.Target(t.Name, t.MaxMessageBytes)
 	if err != nil {
 		return nil, err
 	}
-	return &target{writer: opened, topic: t.Name, partitions: t.Partitions}, nil
+	return &target{writer: opened, topic: t.Name, label: label, partitions: t.Partitions}, nil
 }
