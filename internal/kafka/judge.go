@@ -2,7 +2,6 @@ package kafka
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -40,17 +39,15 @@ func judge(main, t Topic, s TopicSpec) (problems, warnings []string) {
 }
 
 func judgeRetention(t Topic, s TopicSpec, bad, warn func(string, ...any)) {
-	ms, err := strconv.ParseInt(t.config["retention.ms"], 10, 64)
-	if err != nil || ms < 0 {
-		return
-	}
-	have := time.Duration(min(ms, int64(1<<63-1)/int64(time.Millisecond))) * time.Millisecond
+	ms := t.config["retention.ms"]
+	have, limited := retention(ms)
 	switch {
+	case !limited:
 	case s.Retention > 0 && have < s.Retention:
-		bad("retention.ms is %d (%s), which may delete records that still wait: set retention.ms=%s or more, or -1", ms, have, retentionMillis(s.Retention))
+		bad("retention.ms is %s (%s), which may delete records that still wait: set retention.ms=%s or more, or -1", ms, have, retentionMillis(s.Retention))
 	case s.Retention == 0 && have < leastDeadLetterRetention:
-		bad("retention.ms is %d (%s), which deletes dead letters before people see them: set retention.ms=-1", ms, have)
+		bad("retention.ms is %s (%s), which deletes dead letters before people see them: set retention.ms=-1", ms, have)
 	case s.Retention == 0:
-		warn("retention.ms is %d (%s): older dead letters are deleted; set retention.ms=-1 to keep them", ms, have)
+		warn("retention.ms is %s (%s): older dead letters are deleted; set retention.ms=-1 to keep them", ms, have)
 	}
 }

@@ -96,3 +96,27 @@ func TestRoomForNeverLeavesKafkasRange(t *testing.T) {
 		})
 	}
 }
+
+func TestRetention(t *testing.T) {
+	tests := []struct {
+		name    string
+		config  map[string]string
+		keeps   time.Duration
+		limited bool
+	}{
+		{"a week", map[string]string{"retention.ms": "604800000", "cleanup.policy": "delete"}, 7 * day, true},
+		{"compacted, too", map[string]string{"retention.ms": "604800000", "cleanup.policy": "compact,delete"}, 7 * day, true},
+		{"only compacted", map[string]string{"retention.ms": "604800000", "cleanup.policy": "compact"}, 0, false},
+		{"a policy that is not told", map[string]string{"retention.ms": "1000"}, time.Second, true},
+		{"for ever", map[string]string{"retention.ms": "-1"}, 0, false},
+		{"not told", nil, 0, false},
+		{"longer than a duration can say", map[string]string{"retention.ms": "9223372036854775807"}, time.Duration(math.MaxInt64).Truncate(time.Millisecond), true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if keeps, limited := (Topic{config: tt.config}).Retention(); keeps != tt.keeps || limited != tt.limited {
+				t.Errorf("%v, %v; want %v, %v", keeps, limited, tt.keeps, tt.limited)
+			}
+		})
+	}
+}

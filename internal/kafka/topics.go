@@ -4,8 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/IBM/sarama"
 )
@@ -18,6 +21,24 @@ type Topic struct {
 	Replication     int16
 	MaxMessageBytes int
 	config          map[string]string
+}
+
+// Retention returns for how long the topic keeps a record; limited is false if it does
+// so for ever, or does not say.
+func (t Topic) Retention() (keeps time.Duration, limited bool) {
+	if policy, known := t.config["cleanup.policy"]; known && !strings.Contains(policy, "delete") {
+		return 0, false
+	}
+	return retention(t.config["retention.ms"])
+}
+
+// retention reads a retention.ms.
+func retention(text string) (keeps time.Duration, limited bool) {
+	ms, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || ms < 0 {
+		return 0, false
+	}
+	return time.Duration(min(ms, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond, true
 }
 
 // ErrNoTopic says that a topic does not exist.

@@ -55,6 +55,8 @@ func TestConsoleTraceShowsEachVerbInItsLayout(t *testing.T) {
 		zap.String(FieldNext, retry), zap.Int(FieldAttempt, 1))...)
 	add(7*time.Millisecond, (*zap.Logger).Debug, Hold, append(wide(retry, 0), zap.Time(FieldNotBefore, start.Add(time.Second)),
 		zap.Duration(FieldWait, 993*time.Millisecond))...)
+	add(9*time.Millisecond, (*zap.Logger).Info, Repark, append(wide(retry, 3), zap.Int(FieldAttempt, 2), zap.String(FieldNext, "library.loan.overdue.park.24h"),
+		zap.String(FieldReason, "wait"), zap.Duration(FieldWait, 48*time.Hour), zap.Time(FieldNotBefore, start.Add(48*time.Hour)))...)
 	add(time.Second, (*zap.Logger).Info, Attempt, append(wide(retry, 0), zap.Int(FieldAttempt, 2), zap.Int(FieldStatus, 0),
 		zap.String(FieldErrorKind, "timeout"), zap.String(FieldClass, "transient"), zap.String(FieldError, "no answer within 10s"))...)
 	add(2*time.Second, (*zap.Logger).Debug, Deliver, append(wide(retry, 12), zap.Int32(FieldPartition, 3), zap.Int(FieldAttempt, 2),
@@ -68,6 +70,7 @@ func TestConsoleTraceShowsEachVerbInItsLayout(t *testing.T) {
 13:37:04.356 attempt      library.loan.overdue           off=0 attempt=1 status=503 class=transient
 13:37:04.361 forward      library.loan.overdue           off=0 attempt=1 -> library.loan.overdue.retry.1 delay=1s
 13:37:04.363 hold         library.loan.overdue.retry.1   off=0 wait=993ms not-before=13:37:05.356
+13:37:04.365 re-park      library.loan.overdue.retry.1   off=3 -> library.loan.overdue.park.24h reason=wait wait=48h
 13:37:05.356 attempt      library.loan.overdue.retry.1   off=0 attempt=2 error=timeout class=transient cause="no answer within 10s"
 13:37:06.356 deliver      library.loan.overdue.retry.1   off=12 part=3 attempt=2 status=204 duration=1ms
 13:37:10.402 dead-letter  library.loan.overdue.DLT       off=0 attempt=4 key=loan-0 reason=exhausted

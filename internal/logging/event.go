@@ -8,7 +8,7 @@ import (
 )
 
 // The verbs: what can happen to a record. A verb is the whole message of its
-// line. Failed attempts, forwards and dead letters are logged at info, holds and
+// line. Failed attempts, forwards, re-parks and dead letters are logged at info, holds and
 // deliveries at debug. The hot path asks first, so that a level that is off (or a
 // line that is sampled away) costs no formatting and no allocation:
 //
@@ -18,6 +18,7 @@ import (
 const (
 	Attempt    = "attempt"     // one failed POST
 	Forward    = "forward"     // written to the next topic, and acknowledged
+	Repark     = "re-park"     // moved to the tail of a topic without an attempt, and acknowledged
 	Hold       = "hold"        // read before it is due: it waits
 	Deliver    = "deliver"     // accepted by the endpoint
 	DeadLetter = "dead-letter" // written to the dead-letter topic, and acknowledged

@@ -42,6 +42,11 @@ func layoutOf(message string) (layout, bool) {
 		return read(attempt,
 			column{field: FieldNext, label: "-> "},
 			column{field: FieldDelay, label: "delay="})
+	case Repark:
+		return read(
+			column{field: FieldNext, label: "-> "},
+			column{field: FieldReason, label: "reason="},
+			column{field: FieldWait, label: "wait="})
 	case Hold:
 		return read(
 			column{field: FieldWait, label: "wait="},

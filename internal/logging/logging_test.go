@@ -114,7 +114,7 @@ func sampledLogger(t *testing.T) (log *zap.Logger, lines func(text string) int, 
 func TestInfoEventsAreSampledPerVerbAndDropsAreCounted(t *testing.T) {
 	log, lines, dropped := sampledLogger(t)
 	child := log.With(zap.String(FieldRelay, "loans"))
-	verbs := []string{Attempt, Forward, DeadLetter}
+	verbs := []string{Attempt, Forward, Repark, DeadLetter}
 	for range 500 {
 		for _, verb := range verbs {
 			log.Info(verb)
@@ -126,8 +126,8 @@ func TestInfoEventsAreSampledPerVerbAndDropsAreCounted(t *testing.T) {
 			t.Errorf("%s: %d lines of 1000, want the first 100 and 9 of the rest", verb, n)
 		}
 	}
-	if n := dropped.Load(); n != 3*(1000-109) {
-		t.Errorf("%d drops counted, want %d", n, 3*(1000-109))
+	if n := dropped.Load(); n != 4*(1000-109) {
+		t.Errorf("%d drops counted, want %d", n, 4*(1000-109))
 	}
 	log.WithOptions(zap.WithClock(at(start.Add(time.Second)))).Info(Attempt, zap.Bool("later", true))
 	if lines(`"later"`) != 1 {

@@ -41,7 +41,7 @@ func (s sampled) With(fields []zapcore.Field) zapcore.Core {
 func (s sampled) Check(ent zapcore.Entry, ce *zapcore.CheckedEntry) *zapcore.CheckedEntry {
 	if ent.Level == zapcore.InfoLevel {
 		switch ent.Message {
-		case Attempt, Forward, DeadLetter:
+		case Attempt, Forward, Repark, DeadLetter:
 			return s.events.Check(ent, ce)
 		}
 	}

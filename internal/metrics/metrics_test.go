@@ -128,6 +128,8 @@ func TestEachMethodMovesItsSeriesAndNoOther(t *testing.T) {
 			map[string]float64{deliveries + "class=other,error_kind=other,outcome=failed,relay=loans,tier=1}": 1, duration + "count": 1, duration + "sum": .25}},
 		{"late", func(_ *Metrics, _ *Relay, tier *Tier) { tier.Late(1500 * time.Millisecond); tier.Late(-time.Hour) },
 			map[string]float64{"retryd_lateness_seconds{relay=loans,tier=1} count": 2, "retryd_lateness_seconds{relay=loans,tier=1} sum": 1.5}},
+		{"re-parked", func(_ *Metrics, _ *Relay, tier *Tier) { tier.Reparked() },
+			map[string]float64{"retryd_reparks_total{relay=loans,tier=1}": 1}},
 		{"escalated", func(_ *Metrics, _ *Relay, tier *Tier) { tier.Escalated() },
 			map[string]float64{"retryd_escalations_total{relay=loans,tier=1}": 1}},
 		{"foreign", func(_ *Metrics, _ *Relay, tier *Tier) { tier.Foreign() },

@@ -112,7 +112,7 @@ func (r *Relay) MalformedHeader(header string) { r.malformed.inc(header) }
 func (r *Relay) IgnoredHeader(header string) { r.ignored.inc(header) }
 
 // ProduceError counts a write that was not acknowledged. target is the label of a
-// tier, or TargetDLT.
+// tier or a park topic, or TargetDLT.
 func (r *Relay) ProduceError(target string) {
 	r.m.produceErrors.WithLabelValues(r.name, target).Inc()
 }

@@ -19,7 +19,8 @@ type Tier struct {
 	windowRecords, windowBytes prometheus.Gauge
 	deliveries                 deliveries
 	duration, lateness         prometheus.Observer
-	escalations, foreign       prometheus.Counter
+	escalations, reparks       prometheus.Counter
+	foreign                    prometheus.Counter
 	committed, commitErrors    prometheus.Counter
 	metadata                   counters[MetadataFault]
 	rebalances                 prometheus.Counter
@@ -28,13 +29,12 @@ type Tier struct {
 // Tier creates the series of a tier, except those of partitions. label is TierMain,
 // or the tier's number: "1", "2" and so on, also of a tier that is no longer
 // configured but still consumed, or "retired-1" where a configured tier has that
-// number.
+// number; "park-1h" is that of a park topic.
 func (r *Relay) Tier(label string) *Tier {
 	m := r.m
 	if label != TierMain { // nothing is ever written to main
 		m.produceErrors.WithLabelValues(r.name, label)
 	}
-	m.reparks.WithLabelValues(r.name, label)
 	return &Tier{
 		m: m, relay: r.name, label: label,
 		windowRecords: m.windowRecords.WithLabelValues(r.name, label),
@@ -45,6 +45,7 @@ func (r *Relay) Tier(label string) *Tier {
 		duration:     m.deliveryDuration.WithLabelValues(r.name, label),
 		lateness:     m.lateness.WithLabelValues(r.name, label),
 		escalations:  m.escalations.WithLabelValues(r.name, label),
+		reparks:      m.reparks.WithLabelValues(r.name, label),
 		foreign:      m.foreignRecords.WithLabelValues(r.name, label),
 		committed:    m.commits.WithLabelValues(r.name, label, "ok"),
 		commitErrors: m.commits.WithLabelValues(r.name, label, "error"),
@@ -68,6 +69,10 @@ func (t *Tier) Late(d time.Duration) { t.lateness.Observe(max(0, d).Seconds()) }
 
 // Escalated counts a record of this tier that a later tier acknowledged.
 func (t *Tier) Escalated() { t.escalations.Inc() }
+
+// Reparked counts a record of this tier that another topic, or the tail of the same one,
+// acknowledged without an attempt.
+func (t *Tier) Reparked() { t.reparks.Inc() }
 
 // Foreign counts a record that was skipped because it belongs to another group.
 func (t *Tier) Foreign() { t.foreign.Inc() }

@@ -34,11 +34,22 @@ func Advance(state record.State, o Outcome, d Decision, target string, now time.
 	return state
 }
 
+// Repark returns the state of a record that is moved into target without an attempt.
+// What it was due at, and its position in the schedule, stay; a record that waits for
+// nothing says so from then on, or target's delay would count.
+func Repark(state record.State, target string, now time.Time) record.State {
+	now = milli(now)
+	if state.NotBefore.IsZero() {
+		state.NotBefore = now
+	}
+	state.Trace = state.Trace.Move(target, now)
+	return state
+}
+
 // Expire returns the state of an expired record that is dead-lettered into target:
 // nothing was attempted, so no attempt and no failure is added.
 func Expire(state record.State, target string, now time.Time) record.State {
-	now = milli(now)
-	state.NotBefore = now
-	state.Trace = state.Trace.Move(target, now)
+	state = Repark(state, target, now)
+	state.NotBefore = milli(now)
 	return state
 }

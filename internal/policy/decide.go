@@ -41,15 +41,18 @@ const (
 	ActionForward                  // write it to tier Decision.Step
 	ActionDeadLetter               // write it to the dead-letter topic
 	ActionHold                     // nothing was judged: it waits where it is
+	ActionRepark                   // no attempt was made: write it to the tail of Decision.Place
 )
 
-// Decision is what follows from an attempt.
+// Decision is what follows from an attempt, or from a look at a record that waits.
 type Decision struct {
 	Action    Action
 	Reason    Reason        // of a dead letter
 	Step      int           // attempts made, this one included: a forward's tier, 1-based; 0 if done or held
 	Delay     time.Duration // of a forward: jittered, perhaps shortened
 	NotBefore time.Time     // of a forward: now + Delay rounded up to a millisecond; of a dead letter: now
+	Place     int           // of a re-park: where it waits on, see Schedule.Rests
+	Cause     Cause         // of a re-park
 }
 
 // Decide judges one attempt. state is the record's before the attempt, with Late

@@ -24,7 +24,8 @@ type Schedule struct {
 
 // LeastDelay returns a lower bound of every wait that Decide gives a record for a
 // tier (1-based): no record of the tier is due earlier than the time of its
-// decision plus LeastDelay. It is 0 for main (0) and for a tier that the schedule
+// decision plus LeastDelay, but for those that are moved to save them from the topic's
+// retention. It is 0 for main (0) and for a tier that the schedule
 // does not have, of whose records nothing is known.
 func (s Schedule) LeastDelay(step int) time.Duration {
 	if step < 1 || step > len(s.Steps) {

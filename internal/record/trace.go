@@ -67,7 +67,8 @@ func (t Trace) Fail(topic string, at time.Time) Trace {
 // replaces it and counts.
 func (t Trace) Move(topic string, at time.Time) Trace {
 	moves := 1
-	if i := strings.LastIndexAny(t.rest, ">~"); i >= 0 && t.rest[i] == markMoved {
+	if t.Moved() {
+		i := strings.LastIndexByte(t.rest, markMoved)
 		last, err := parseHop(t.rest[i:])
 		if err == nil {
 			moves = min(last.Moves, maxMoves-1) + 1
@@ -97,6 +98,12 @@ func (t Trace) hop(mark byte, topic string, at time.Time, moves int) Trace {
 
 // Failures counts the failed attempts that the trace still shows.
 func (t Trace) Failures() int { return strings.Count(t.rest, string(markFailed)) }
+
+// Moved reports whether the last hop was a move.
+func (t Trace) Moved() bool {
+	last := strings.LastIndexAny(t.rest, ">~")
+	return last >= 0 && t.rest[last] == markMoved
+}
 
 // Ends returns the trace with its first and its last hop alone.
 func (t Trace) Ends() Trace {

@@ -269,3 +269,18 @@ func (t Trace) Hops() []Hop {
 	}
 	return hops
 }
+
+func TestTraceMovedTellsTheLastHop(t *testing.T) {
+	at := time.UnixMilli(1767323045123)
+	began := Begin("main", at)
+	for want, traces := range map[bool][]Trace{
+		false: {{}, began, began.Fail("a", at), began.Move("a", at).Fail("b", at)},
+		true:  {began.Move("a", at), began.Fail("a", at).Move("b", at), began.Move("a", at).Move("b", at)},
+	} {
+		for _, trace := range traces {
+			if got := trace.Moved(); got != want {
+				t.Errorf("%v: %v, want %v", trace, got, want)
+			}
+		}
+	}
+}

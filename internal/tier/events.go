@@ -43,14 +43,21 @@ func (c *consumer) logAttempt(j *job, o policy.Outcome, late time.Duration) {
 // moved counts and tells of a record that another topic has acknowledged.
 func (c *consumer) moved(j *job, offset int64) {
 	m := j.move
-	verb := logging.Forward
-	written := zap.Skip()
-	if m.to.dlt {
-		verb, written = logging.DeadLetter, zap.Int64(logging.FieldDLTOffset, offset)
+	switch m.decision.Action {
+	case policy.ActionRepark:
+		c.metrics.Reparked()
+		c.logRepark(j)
+	case policy.ActionDeadLetter:
 		c.relay.metrics.DeadLettered(m.decision.Reason, policy.Class(m.state.Last.Class))
-	} else {
+		c.logMove(j, logging.DeadLetter, zap.Int64(logging.FieldDLTOffset, offset))
+	default:
 		c.metrics.Escalated()
+		c.logMove(j, logging.Forward, zap.Skip())
 	}
+}
+
+func (c *consumer) logMove(j *job, verb string, written zap.Field) {
+	m := j.move
 	if line := c.relay.log.Check(zap.InfoLevel, verb); line != nil {
 		line.Write(c.fields(j, m.state.Attempt,
 			zap.String(logging.FieldNext, m.to.topic), written,
@@ -62,6 +69,19 @@ func (c *consumer) moved(j *job, offset int64) {
 			zap.String(logging.FieldErrorKind, m.state.Last.Kind),
 			zap.String(logging.FieldError, m.state.Last.Error),
 			zap.Duration(logging.FieldDuration, m.outcome.Duration),
+		)...)
+	}
+}
+
+// logRepark tells of a record that waits on at the tail of a topic.
+func (c *consumer) logRepark(j *job) {
+	m := j.move
+	if line := c.relay.log.Check(zap.InfoLevel, logging.Repark); line != nil {
+		line.Write(c.fields(j, m.state.Attempt+1,
+			zap.String(logging.FieldNext, m.to.topic),
+			zap.String(logging.FieldReason, string(m.decision.Cause)),
+			zap.Duration(logging.FieldWait, max(0, m.state.NotBefore.Sub(m.at))),
+			zap.Time(logging.FieldNotBefore, m.state.NotBefore),
 		)...)
 	}
 }

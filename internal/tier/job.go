@@ -15,6 +15,7 @@ type job struct {
 	size   int64 // bytes charged to the window
 	place  int   // among the claim's jobs that are outside, from 1; 0: it is held
 	move   *move // what is decided but not yet acknowledged; nil: the record is to be attempted
+	stays  int64 // epoch ms; until then it is not re-parked, since a write of that failed; owned as due is
 }
 
 // notBefore returns the epoch milliseconds before which a record is not delivered; 0

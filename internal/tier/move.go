@@ -22,7 +22,7 @@ type move struct {
 	to       *target
 	state    record.State
 	at       time.Time      // of the decision: the hop's timestamp
-	outcome  policy.Outcome // of the attempt; none of a record that expired
+	outcome  policy.Outcome // of the attempt; none of a record that expired or is re-parked
 	trimmed  bool           // diagnostics were dropped, since it did not fit
 	stuck    string         // the topic that did not take it at the last try; empty: none
 }
@@ -43,6 +43,9 @@ func (r *Relay) sent(j *job, offset int64, err error) {
 		r.unstick(m, r.over)
 		j.claim.consumer.moved(j, offset)
 		j.claim.complete(j)
+	case m.decision.Action == policy.ActionRepark:
+		r.metrics.ProduceError(m.to.label)
+		r.stays(j, err)
 	case errors.Is(err, kafka.ErrTooLarge) && !(m.to.dlt && m.trimmed):
 		r.metrics.ProduceError(m.to.label)
 		r.unstick(m, r.over)

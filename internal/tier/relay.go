@@ -56,6 +56,7 @@ type Relay struct {
 	cluster  *kafka.Cluster // set by Run
 	config   Config
 	schedule policy.Schedule
+	rests    policy.Rests // of schedule
 	codec    codec
 	client   *forward.Client
 	gate     *forward.Gate
@@ -99,7 +100,7 @@ func New(c Config, d Deps) (*Relay, error) {
 		return nil, fmt.Errorf("endpoint.%w", err)
 	}
 	r := &Relay{
-		deps: d, config: c, schedule: schedule, client: client, recheck: recheckInterval, uniform: rand.Float64,
+		deps: d, config: c, schedule: schedule, rests: schedule.Rests(), client: client, recheck: recheckInterval, uniform: rand.Float64,
 		metrics: d.Metrics.Relay(c.Name, len(schedule.Steps)),
 		budget:  d.Budget.Part(),
 		log:     d.Log.With(zap.String(logging.FieldRelay, c.Name)),

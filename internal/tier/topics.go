@@ -25,8 +25,11 @@ type routes struct {
 
 // target returns where a decision sends a record.
 func (rt *routes) target(d policy.Decision) *target {
-	if d.Action == policy.ActionForward {
+	switch d.Action {
+	case policy.ActionForward:
 		return rt.tiers[d.Step-1]
+	case policy.ActionRepark:
+		return rt.tiers[d.Place-1]
 	}
 	return rt.dlt
 }

@@ -1,0 +1,77 @@
+package tier
+
+import (
+	"errors"
+	"math"
+	"time"
+
+	"github.com/retryd/retryd/internal/kafka"
+	"github.com/retryd/retryd/internal/policy"
+)
+
+// reparkPause is how long a record stays at least where it is after a write that was to
+// move it failed. It may have been written: each further try may make a copy.
+const reparkPause = time.Minute
+
+// reparkAt returns when, in epoch milliseconds, a held record is to be moved to the tail
+// of a topic, if it still waits then and nothing presses before. ok is false if it never
+// is. The answer holds until the record comes back from outside, or its topic gets
+// another retention; where repark says nil at that time, there is nothing to ask again.
+func (c *claim) reparkAt(j *job) (at int64, ok bool) {
+	if c.consumer.source.main() || j.move != nil || j.stays == math.MaxInt64 {
+		return 0, false
+	}
+	t, ok := c.relay.rests.ReparkAt(c.relay.waiting(j))
+	return max(t.UnixMilli(), j.stays), ok
+}
+
+// repark returns the move of a held record to the tail of a topic, or nil if it stays
+// where it is. pressing is as in policy.Rests.Repark. A main record is never moved.
+//
+// The caller lets the record out as for any move: note, judged, send. It comes back by
+// complete, or by giveBack without a move. Like reparkAt this takes no lock: it may be
+// called under the claim's mu.
+func (r *Relay) repark(j *job, now time.Time, pressing policy.Cause) *move {
+	rt := r.routes.Load()
+	if j.claim.consumer.source.main() || j.move != nil || j.stays > now.UnixMilli() || rt == nil {
+		return nil
+	}
+	d := r.rests.Repark(r.waiting(j), pressing, r.deps.Window.Horizon, now)
+	if d.Action != policy.ActionRepark {
+		return nil
+	}
+	to := rt.target(d)
+	return &move{decision: d, to: to, at: now, state: policy.Repark(j.state, to.topic, now)}
+}
+
+// waiting is a held record as the policy sees it.
+func (r *Relay) waiting(j *job) policy.Waiting {
+	src := j.claim.consumer.source
+	return policy.Waiting{
+		Place: src.place, NotBefore: j.state.NotBefore, Written: j.record.Timestamp,
+		Moved: j.state.Trace.Moved(), Retention: r.retention(src),
+	}
+}
+
+// stays takes back a record whose re-park was not acknowledged: it is delivered from
+// where it is, if it is not moved before. One that does not fit is not tried again; it
+// is no reason for a dead letter, since no attempt needs that write.
+func (r *Relay) stays(j *job, err error) {
+	r.warn("record cannot be moved to the tail of a topic, it waits where it is", j.move.to.topic, err)
+	now := time.Now()
+	until := now.Add(reparkPause).UnixMilli()
+	if errors.Is(err, kafka.ErrTooLarge) {
+		until = math.MaxInt64
+	}
+	j.claim.unjudged(j, until)
+	j.claim.giveBack(j, now)
+}
+
+// unjudged takes back a move that need not be made; the record is not re-parked before
+// an epoch millisecond.
+func (c *claim) unjudged(j *job, until int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	j.move, j.stays = nil, until
+	c.moving--
+}
