@@ -20,6 +20,7 @@ const (
 	kindWrite                // a topic does not take the records that have to go there
 	kindEndpoint             // the endpoint gives no answer
 	kindPause                // delivery pauses
+	kindAge                  // the main topic may delete records before they are delivered
 )
 
 // blocking reports whether a relay with such a trouble is not ready.
@@ -43,6 +44,8 @@ func (k kind) lines() [2]string {
 		return [2]string{"cannot write a record to its next topic: it is held and written again each second, none is lost", "topic takes records again"}
 	case kindEndpoint:
 		return [2]string{"endpoint gives no answer: its records use up their attempts", "endpoint answers again"}
+	case kindAge:
+		return [2]string{"main topic is about to delete records that are not delivered", "main topic keeps its records for long enough again"}
 	default:
 		return [2]string{"delivery pauses, no attempt is spent", "delivery goes on again"}
 	}

@@ -153,6 +153,7 @@ func (m *measurement) youngSince() offsets {
 // measure sets what is known of a session's partitions.
 func (m *measurement) measure(s *session) {
 	topic := s.consumer.source.topic
+	var oldest time.Duration
 	for p, c := range s.claims {
 		end, known := m.ends.get(topic, p)
 		young := int64(-1) // what is not read is due
@@ -163,8 +164,11 @@ func (m *measurement) measure(s *session) {
 			s.miss(p)
 			continue
 		}
-		s.note(p, c.reading(m.now, end, young))
+		at := c.reading(m.now, end, young)
+		oldest = max(oldest, at.Oldest)
+		s.note(p, at)
 	}
+	s.noteAge(oldest)
 	s.noteWindow()
 }
 

@@ -125,6 +125,7 @@ func (s *session) forget() {
 	s.mu.Unlock()
 	s.consumer.metrics.SetWindow(0, 0)
 	s.consumer.relay.drop(kindCommit, s.member.Group)
+	s.consumer.relay.drop(kindAge, s.consumer.source.topic)
 	for p := range s.claims {
 		s.consumer.relay.drop(kindRead, partitionName(s.consumer.source.topic, p))
 	}
