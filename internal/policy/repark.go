@@ -43,18 +43,6 @@ func (rs Rests) Repark(w Waiting, pressing Cause, horizon time.Duration, now tim
 	return Decision{Action: ActionHold}
 }
 
-// ReparkAt returns when a record is moved if it still waits where it is then and nothing
-// presses. ok is false if it never is.
-func (rs Rests) ReparkAt(w Waiting) (at time.Time, ok bool) {
-	for _, age := range []time.Duration{rs.at(w.Place).rest(), w.endangered()} {
-		then := ceilMilli(w.Written.Add(age))
-		if rs.Repark(w, CauseNone, 0, then).Action == ActionRepark && (!ok || then.Before(at)) {
-			at, ok = then, true
-		}
-	}
-	return at, ok
-}
-
 // target returns where a cause moves a record, or 0.
 func (rs Rests) target(w Waiting, cause Cause, horizon time.Duration, now time.Time) int {
 	here, remaining, age := rs.at(w.Place), w.NotBefore.Sub(now), max(0, now.Sub(w.Written))

@@ -100,11 +100,11 @@ func TestReparkLooksForNoPlaceWithoutADelay(t *testing.T) {
 func hops(rests Rests, place int, wait time.Duration) (n int) {
 	w := Waiting{Place: place, NotBefore: now.Add(wait), Written: now}
 	for {
-		at, ok := rests.ReparkAt(w)
-		if !ok || !at.Before(w.NotBefore) {
+		at := w.Written.Add(rests.at(w.Place).rest())
+		d := rests.Repark(w, CauseNone, horizon, at)
+		if !at.Before(w.NotBefore) || d.Action != ActionRepark {
 			return n
 		}
-		d := rests.Repark(w, CauseNone, horizon, at)
 		w.Place, w.Written, n = d.Place, at, n+1
 	}
 }
@@ -188,25 +188,6 @@ func TestNoRecordIsMovedTwiceWithinAMinute(t *testing.T) {
 		pressing := rapid.SampledFrom([]Cause{CauseNone, CauseWindow}).Draw(t, "pressing soon")
 		if again := rests.Repark(w, pressing, horizon, soon); again.Action == ActionRepark {
 			t.Fatalf("%+v, and after %v %+v", d, soon.Sub(now), again)
-		}
-	})
-}
-
-// TestReparkAtIsTheFirstTime at which a record is moved.
-func TestReparkAtIsTheFirstTime(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		rests := drawRests(t)
-		w := drawWaiting(t, rests)
-		at, ok := rests.ReparkAt(w)
-		if ok && rests.Repark(w, CauseNone, horizon, at).Action != ActionRepark {
-			t.Fatalf("stays at %v", at)
-		}
-		before := w.Written.Add(drawDuration(t, 0, 400*day, "other"))
-		if ok {
-			before = at.Add(-time.Millisecond - drawDuration(t, 0, 10*day, "before"))
-		}
-		if d := rests.Repark(w, CauseNone, horizon, before); d.Action == ActionRepark {
-			t.Fatalf("%v, %v, and moved at %v: %+v", at, ok, before, d)
 		}
 	})
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/IBM/sarama"
 
+	"github.com/retryd/retryd/internal/policy"
 	"github.com/retryd/retryd/internal/record"
 	"github.com/retryd/retryd/internal/window"
 )
@@ -36,11 +37,13 @@ type claim struct {
 	name      string // topic/partition, as troubles have it
 
 	// Owned by run.
-	newest   time.Time       // timestamp of the newest record that was read, at most now
-	unread   int64           // offset of the next one
-	headers  []record.Header // scratch of decode
-	fetching time.Time       // since when the client fetches this partition
-	clock    int64           // epoch ms when run last looked
+	newest    time.Time       // timestamp of the newest record that was read, at most now
+	unread    int64           // offset of the next one
+	headers   []record.Header // scratch of decode
+	fetching  time.Time       // since when the client fetches this partition
+	clock     int64           // epoch ms when run last looked
+	pressed   policy.Cause    // what pressed at the last sweep
+	nextSweep time.Time
 
 	wake    chan struct{} // something under mu changed that run waits for
 	turning pulse         // of run's loop
@@ -52,6 +55,7 @@ type claim struct {
 	mu        sync.Mutex
 	window    window.Heap[*job] // to be attempted
 	unwritten window.Heap[*job] // judged, but the next topic did not take it: to be written again
+	parking   window.Heap[*job] // chosen to be re-parked
 	offsets   *window.Offsets
 	share     *window.Share
 	outside   []*job        // let out, and not yet back
@@ -91,6 +95,8 @@ func (c *claim) run(ctx context.Context, messages <-chan *sarama.ConsumerMessage
 		c.turning.beat(now.Sub(c.relay.born))
 		c.noticeClockStep(now)
 		c.resend(now)
+		c.sweep(now)
+		c.park(now)
 		c.throttle(now)
 		c.lookIfAsked(now)
 		timer.Reset(c.offer(now))

@@ -17,6 +17,11 @@ func (c *claim) hold(j *job) {
 	c.window.Push(j.due, j.record.Offset, j)
 }
 
+// heaps are all that hold jobs.
+func (c *claim) heaps() [3]*window.Heap[*job] {
+	return [3]*window.Heap[*job]{&c.window, &c.unwritten, &c.parking}
+}
+
 // takeDue lets the record out that has been due for longest, if any may leave. more tells
 // whether another one may.
 func (c *claim) takeDue() (j *job, more bool) {
@@ -72,7 +77,7 @@ func (c *claim) renewAhead(now time.Time) {
 // tick. The caller holds mu.
 func (c *claim) untilDue(now time.Time) time.Duration {
 	wait := tickInterval
-	for _, heap := range []*window.Heap[*job]{&c.window, &c.unwritten} {
+	for _, heap := range c.heaps() {
 		if due, _, ok := heap.Top(); ok && due > now.UnixMilli() {
 			wait = min(wait, time.UnixMilli(due).Sub(now))
 		}
@@ -120,7 +125,7 @@ func (c *claim) noticeClockStep(now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var held []*job
-	for _, heap := range []*window.Heap[*job]{&c.window, &c.unwritten} {
+	for _, heap := range c.heaps() {
 		for j, ok := heap.Pop(); ok; j, ok = heap.Pop() {
 			held = append(held, j)
 		}

@@ -3,19 +3,21 @@ package tier
 import (
 	"time"
 
+	"github.com/retryd/retryd/internal/policy"
 	"github.com/retryd/retryd/internal/record"
 )
 
 // job is a record on its way through one claim.
 type job struct {
-	claim  *claim
-	record record.Record
-	state  record.State
-	due    int64 // epoch ms; when it may be let out
-	size   int64 // bytes charged to the window
-	place  int   // among the claim's jobs that are outside, from 1; 0: it is held
-	move   *move // what is decided but not yet acknowledged; nil: the record is to be attempted
-	stays  int64 // epoch ms; until then it is not re-parked, since a write of that failed; owned as due is
+	claim   *claim
+	record  record.Record
+	state   record.State
+	due     int64        // epoch ms; when it may be let out
+	size    int64        // bytes charged to the window
+	place   int          // among the claim's jobs that are outside, from 1; 0: it is held
+	move    *move        // what is decided but not yet acknowledged; nil: the record is to be attempted
+	pressed policy.Cause // what pressed when it was chosen to be re-parked
+	stays   int64        // epoch ms; until then it is not re-parked, since a write of that failed; owned as due is
 }
 
 // notBefore returns the epoch milliseconds before which a record is not delivered; 0

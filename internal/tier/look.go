@@ -53,11 +53,14 @@ func (c *claim) lookIfAsked(now time.Time) {
 	for due, j := range c.window.All() {
 		s.add(j, due <= now.UnixMilli())
 	}
+	for due, j := range c.parking.All() {
+		s.add(j, due <= now.UnixMilli())
+	}
 	for _, j := range c.unwritten.All() {
 		s.add(j, true)
 	}
 	for _, j := range c.outside {
-		s.add(j, true)
+		s.add(j, j.due <= now.UnixMilli())
 	}
 	c.seen = s
 }

@@ -28,10 +28,10 @@ func (c *claim) complete(j *job) {
 		c.moving--
 	}
 	c.cameBack(j)
-	room, turn := c.paused && c.hasRoom(), c.blocked
+	room, turn := c.paused && c.hasRoom() || c.parking.Len() > 0, c.blocked
 	c.blocked = false
 	c.mu.Unlock()
-	if room {
+	if room { // to read, or to re-park
 		c.nudge()
 	}
 	if turn {

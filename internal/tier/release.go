@@ -24,6 +24,7 @@ func (c *claim) close() (last []*job) {
 	defer c.mu.Unlock()
 	c.closed = true
 	c.window.Clear()
+	c.parking.Clear()
 	for j, ok := c.unwritten.Pop(); ok; j, ok = c.unwritten.Pop() {
 		c.note(j)
 		last = append(last, j)

@@ -13,24 +13,12 @@ import (
 // move it failed. It may have been written: each further try may make a copy.
 const reparkPause = time.Minute
 
-// reparkAt returns when, in epoch milliseconds, a held record is to be moved to the tail
-// of a topic, if it still waits then and nothing presses before. ok is false if it never
-// is. The answer holds until the record comes back from outside, or its topic gets
-// another retention; where repark says nil at that time, there is nothing to ask again.
-func (c *claim) reparkAt(j *job) (at int64, ok bool) {
-	if c.consumer.source.main() || j.move != nil || j.stays == math.MaxInt64 {
-		return 0, false
-	}
-	t, ok := c.relay.rests.ReparkAt(c.relay.waiting(j))
-	return max(t.UnixMilli(), j.stays), ok
-}
-
 // repark returns the move of a held record to the tail of a topic, or nil if it stays
 // where it is. pressing is as in policy.Rests.Repark. A main record is never moved.
 //
 // The caller lets the record out as for any move: note, judged, send. It comes back by
-// complete, or by giveBack without a move. Like reparkAt this takes no lock: it may be
-// called under the claim's mu.
+// complete, or by giveBack without a move. This takes no lock: it may be called under the
+// claim's mu.
 func (r *Relay) repark(j *job, now time.Time, pressing policy.Cause) *move {
 	rt := r.routes.Load()
 	if j.claim.consumer.source.main() || j.move != nil || j.stays > now.UnixMilli() || rt == nil {

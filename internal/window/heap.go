@@ -59,6 +59,25 @@ func (h *Heap[T]) Pop() (v T, ok bool) {
 	return v, true
 }
 
+// Take removes the values for which chosen says so, and returns them in no order.
+func (h *Heap[T]) Take(chosen func(T) bool) (taken []T) {
+	kept := h.items[:0]
+	for _, i := range h.items {
+		if chosen(i.value) {
+			taken = append(taken, i.value)
+			continue
+		}
+		kept = append(kept, i)
+	}
+	clear(h.items[len(kept):])
+	h.items = kept
+	for i := len(kept)/2 - 1; i >= 0; i-- {
+		h.down(i)
+	}
+	h.shrink()
+	return taken
+}
+
 // All iterates over what waits and when it falls due, in no order. The heap must not
 // be changed meanwhile.
 func (h *Heap[T]) All() iter.Seq2[int64, T] {
@@ -110,8 +129,11 @@ func (h *Heap[T]) down(i int) {
 // shrink halves a slice that is a quarter full, so that a burst does not keep its
 // memory for good.
 func (h *Heap[T]) shrink() {
-	if cap(h.items) <= minHeapCap || len(h.items) > cap(h.items)/4 {
-		return
+	room := cap(h.items)
+	for room > minHeapCap && len(h.items) <= room/4 {
+		room /= 2
 	}
-	h.items = append(make([]item[T], 0, cap(h.items)/2), h.items...)
+	if room < cap(h.items) {
+		h.items = append(make([]item[T], 0, room), h.items...)
+	}
 }

@@ -38,6 +38,17 @@ func TestHeapPopsInOrderOfDueTimeThenOffset(t *testing.T) {
 					model = model[1:]
 				}
 			},
+			"take": func(t *rapid.T) {
+				due := rapid.Int64Range(-3, 3).Draw(t, "of due")
+				chosen := func(w waiting) bool { return w.due == due }
+				want := slices.DeleteFunc(slices.Clone(model), func(w waiting) bool { return !chosen(w) })
+				model = slices.DeleteFunc(model, chosen)
+				got := heap.Take(chosen)
+				slices.SortFunc(got, func(a, b waiting) int { return cmp.Compare(a.offset, b.offset) })
+				if !slices.Equal(got, want) {
+					t.Fatalf("took %v, want %v", got, want)
+				}
+			},
 			"clear": func(*rapid.T) {
 				heap.Clear()
 				model = nil

@@ -1,0 +1,123 @@
+package tier
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/retryd/retryd/internal/policy"
+)
+
+// Re-parking: what waits for too long is moved to the tail of a topic, so that it neither
+// fills the window nor holds the watermark. A sweep looks at everything that is held and
+// chooses; what is chosen stays held, apart, until its turn to be written comes.
+//
+// Invariants:
+//   - what is chosen is delivered when it is due, if it is not written before;
+//   - moves leave half of what may be unacknowledged to records that were attempted.
+
+const (
+	// sweepInterval is how often a claim looks for records to move. A sweep over 50,000
+	// takes some milliseconds.
+	sweepInterval = 10 * time.Second
+	// maxParking bounds the moves for re-parking that are not acknowledged.
+	maxParking = maxMoving / 2
+)
+
+// sweep chooses the records that are moved, from time to time, and at once when
+// something begins to press.
+func (c *claim) sweep(now time.Time) {
+	if c.consumer.source.main() {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	pressing := c.pressing()
+	if pressing == c.pressed && now.Before(c.nextSweep) {
+		return
+	}
+	c.pressed, c.nextSweep = pressing, now.Add(sweepInterval)
+	if c.window.Len() == 0 {
+		return
+	}
+	chosen := c.choose(pressing, now)
+	if pressing != policy.CauseNone && len(chosen) > 0 {
+		c.nextSweep = now.Add(tickInterval) // it helped: once more, if it still presses
+	}
+	for _, j := range c.window.Take(func(j *job) bool { _, is := chosen[j]; return is }) {
+		c.parking.Push(j.due, j.record.Offset, j)
+	}
+}
+
+// pressing says what there is too much of: three quarters of the window are used. The
+// caller holds mu.
+func (c *claim) pressing() policy.Cause {
+	if c.offsets.Len() >= c.relay.deps.Window.Records*3/4 || !c.share.Roomy() {
+		return policy.CauseWindow
+	}
+	return policy.CauseNone
+}
+
+// choose returns the held records that are to be moved: all that wait for too long or
+// may be lost, and as many of the furthest due as it takes to end what presses. The
+// caller holds mu.
+func (c *claim) choose(pressing policy.Cause, now time.Time) map[*job]struct{} {
+	chosen := map[*job]struct{}{}
+	var spare []*job // could be moved to end it
+	for _, j := range c.window.All() {
+		switch m := c.relay.repark(j, now, pressing); {
+		case m == nil:
+		case m.decision.Cause == pressing:
+			spare = append(spare, j)
+		default:
+			chosen[j] = struct{}{}
+		}
+	}
+	slices.SortFunc(spare, func(a, b *job) int { return cmp.Compare(b.due, a.due) })
+	for _, j := range spare[:min(len(spare), max(c.window.Len()/3-len(chosen), 0))] {
+		chosen[j] = struct{}{}
+	}
+	for j := range chosen {
+		j.pressed = pressing
+	}
+	return chosen
+}
+
+// park writes what was chosen to the tail of its topic, as far as moves may be
+// unacknowledged.
+func (c *claim) park(now time.Time) {
+	for {
+		j := c.takeParking(now)
+		if j == nil {
+			return
+		}
+		c.relay.send(j)
+	}
+}
+
+// takeParking lets a record out that is to be moved now, or returns nil. It holds again
+// what is nearly due, or fits nowhere any more.
+func (c *claim) takeParking(now time.Time) *job {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for {
+		due, j, ok := c.parking.Top()
+		soon := ok && due <= now.Add(tickInterval).UnixMilli()
+		if !ok || !soon && c.moving >= maxParking {
+			return nil
+		}
+		c.parking.Pop()
+		var m *move
+		if !soon {
+			m = c.relay.repark(j, now, j.pressed)
+		}
+		if m == nil {
+			c.hold(j)
+			continue
+		}
+		c.note(j)
+		j.move = m
+		c.moving++
+		return j
+	}
+}

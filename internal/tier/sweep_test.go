@@ -1,0 +1,183 @@
+package tier
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/IBM/sarama"
+
+	"github.com/retryd/retryd/internal/kafka"
+	"github.com/retryd/retryd/internal/policy"
+)
+
+func TestLongWaitIsMovedAfterAMinuteAndHoldsNothingUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, park := parking(t)
+		r.start()
+		defer r.stop()
+		written := time.Now()
+		r.read(time.Now().Add(month))
+		due := r.read(time.Now().Add(30 * time.Second))
+		time.Sleep(30 * time.Second)
+		r.session.lease(time.Now())
+		r.nudge()
+		if j := r.worker(); j.record.Offset != due {
+			t.Fatalf("offset %d was offered, want %d", j.record.Offset, due)
+		} else {
+			r.complete(j)
+		}
+		time.Sleep(time.Until(written.Add(time.Minute - time.Millisecond)))
+		synctest.Wait()
+		if n := len(park.written()); n != 0 || r.low() != 0 {
+			t.Fatalf("%d writes, watermark %d; want none and 0 before a minute is over", n, r.low())
+		}
+		time.Sleep(sweepInterval)
+		synctest.Wait()
+		if n := len(park.written()); n != 1 || r.low() != 2 {
+			t.Errorf("%d writes, watermark %d; want one and 2", n, r.low())
+		}
+	})
+}
+
+func TestFurthestDueIsMovedWhenTheWindowIsNearlyFull(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, park := parking(t) // window of 100
+		r.start()
+		defer r.stop()
+		for i := range 74 {
+			r.read(time.Now().Add(month + time.Duration(i)*time.Hour))
+		}
+		if n := len(park.written()); n != 0 {
+			t.Fatalf("%d writes below three quarters of the window", n)
+		}
+		r.read(time.Now().Add(time.Minute))
+		synctest.Wait()
+		if n := len(park.written()); n != 25 || r.group.isPaused() {
+			t.Fatalf("%d writes, paused: %v; want a third of the 75 moved at once, and reading going on", n, r.group.isPaused())
+		}
+		last := time.Now().Add(month + 73*time.Hour)
+		for _, m := range park.written() {
+			if header(m, "x-not-before") < millis(last.Add(-24*time.Hour)) {
+				t.Fatalf("x-not-before %s was moved, want the furthest due", header(m, "x-not-before"))
+			}
+		}
+		time.Sleep(time.Minute)
+		r.session.lease(time.Now())
+		r.complete(r.worker())
+	})
+}
+
+func TestNothingIsMovedToWhereItWouldBeReadAgainAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newStoppedRig(t, source{topic: rigTopic, label: "1", place: 1, step: 1, delay: 5 * time.Second}, windowOf(20))
+		r.relay.schedule.Steps = []policy.Step{{Delay: 5 * time.Second}}
+		r.relay.rests = r.relay.schedule.Rests()
+		tier1, _ := routed(r, nil, nil)
+		r.start()
+		defer r.stop()
+		for range 20 {
+			r.read(time.Now().Add(time.Hour))
+		}
+		time.Sleep(time.Minute - time.Millisecond)
+		synctest.Wait()
+		if n := len(tier1.written()); n != 0 || !r.group.isPaused() {
+			t.Fatalf("%d writes, paused: %v; want none, and reading paused: it would go round without end", n, r.group.isPaused())
+		}
+		time.Sleep(sweepInterval)
+		synctest.Wait()
+		if n := len(tier1.written()); n != 20 || r.group.isPaused() {
+			t.Errorf("%d writes, paused: %v; want all moved after a minute's rest", n, r.group.isPaused())
+		}
+	})
+}
+
+// silentWriter acknowledges nothing by itself.
+type silentWriter struct{ dones []kafka.Done }
+
+func (w *silentWriter) Send(_ *sarama.ProducerMessage, done kafka.Done) {
+	w.dones = append(w.dones, done)
+}
+
+// silentParking is parking whose topics acknowledge nothing.
+func silentParking(t *testing.T) (*rig, *silentWriter) {
+	r, _ := parking(t)
+	silent := &silentWriter{}
+	for _, to := range r.relay.routes.Load().tiers {
+		to.writer = silent
+	}
+	return r, silent
+}
+
+func TestEachAcknowledgementLetsTheNextMoveGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, silent := silentParking(t)
+		r.relay.deps.Window = windowOf(400)
+		r.start()
+		for range 300 {
+			r.read(time.Now().Add(month))
+		}
+		if n := len(silent.dones); n != maxParking {
+			t.Fatalf("%d writes, want %d that are not acknowledged", n, maxParking)
+		}
+		for _, done := range silent.dones[:10] {
+			done(0, nil)
+			synctest.Wait() // and no time passes
+		}
+		if n := len(silent.dones); n != maxParking+10 {
+			t.Errorf("%d writes after 10 acknowledgements, want %d", n, maxParking+10)
+		}
+		r.stop()
+	})
+}
+
+func TestWhatCannotBeMovedIsDeliveredInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, silent := silentParking(t)
+		r.start()
+		const records = maxParking + 10
+		for range records {
+			r.read(time.Now().Add(time.Hour))
+		}
+		time.Sleep(time.Hour - time.Millisecond)
+		synctest.Wait()
+		if n := len(silent.dones); n != maxParking {
+			t.Errorf("%d writes, want at most %d that are not acknowledged", n, maxParking)
+		}
+		r.session.lease(time.Now())
+		if j := r.offered(); j != nil {
+			t.Fatal("a record was offered before it was due")
+		}
+		time.Sleep(time.Millisecond)
+		r.session.lease(time.Now())
+		r.nudge()
+		delivered := 0
+		for j := r.offered(); j != nil; j = r.offered() {
+			r.complete(j)
+			delivered++
+		}
+		if delivered != records-maxParking {
+			t.Errorf("%d were offered when they were due, want the %d whose writes are not under way", delivered, records-maxParking)
+		}
+		r.stop()
+	})
+}
+
+func TestRevokeDropsWhatIsChosenToBeMoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, park := parking(t)
+		for range 80 {
+			r.holds(month)
+		}
+		r.claim.moving = maxParking // no room for a move
+		r.start()
+		synctest.Wait()
+		if n := r.claim.parking.Len(); n == 0 {
+			t.Fatal("nothing was chosen")
+		}
+		r.stop()
+		if n := r.claim.parking.Len(); n != 0 || len(park.written()) != 0 || r.low() != 0 {
+			t.Errorf("%d are still held, %d writes, watermark %d; want nothing: the next owner has them", n, len(park.written()), r.low())
+		}
+	})
+}
