@@ -12,18 +12,23 @@ import (
 )
 
 // jobOverhead is what a held record costs beside its bytes, roughly: the job, its
-// state and its places in window and offsets.
+// state and its place in the window.
 const jobOverhead = 768
 
-// take holds one record that was read.
+// take holds one record that was read, unless an earlier owner completed it.
 func (c *claim) take(m *sarama.ConsumerMessage) {
-	if !c.fetched(m) {
+	done, err := c.fetched(m)
+	if err != nil {
+		c.relay.warn("record was read twice, it is held once", m.Topic, err)
 		return
 	}
 	now := time.Now()
 	c.newest, c.unread = m.Timestamp, m.Offset+1
 	if m.Timestamp.After(now) { // another clock: it must not stop the reading
 		c.newest = now.Round(0)
+	}
+	if done {
+		return
 	}
 	j := c.copy(m)
 	if c.foreign(j) {
@@ -45,24 +50,21 @@ func (c *claim) admit(j *job) {
 	c.hold(j)
 }
 
-// fetched accounts for an offset that was read. The first one may lie below the
-// start: the log was cut and the client begins at its earliest.
-func (c *claim) fetched(m *sarama.ConsumerMessage) bool {
+// fetched accounts for an offset that was read, and reports whether an earlier owner
+// completed it. The first one may lie below the start: the log was cut and the client
+// begins at its earliest.
+func (c *claim) fetched(m *sarama.ConsumerMessage) (done bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	err := c.offsets.Fetched(m.Offset)
-	if err == nil {
-		return true
-	}
-	if !c.newest.IsZero() {
-		c.relay.warn("record was read twice, it is held once", m.Topic, err)
-		return false
+	done, err = c.offsets.Fetched(m.Offset)
+	if err == nil || !c.newest.IsZero() {
+		return done, err
 	}
 	c.relay.log.Error("log ends below the committed offset, it is read from its earliest offset",
 		zap.String(logging.FieldTopic, m.Topic), zap.Int32(logging.FieldPartition, m.Partition),
 		zap.Int64("committed", c.offsets.Low()), zap.Int64(logging.FieldOffset, m.Offset))
 	c.offsets = window.NewOffsets(m.Offset)
-	return c.offsets.Fetched(m.Offset) == nil
+	return c.offsets.Fetched(m.Offset)
 }
 
 // foreign reports whether another relay wrote the record for itself. A header that

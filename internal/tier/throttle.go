@@ -21,11 +21,11 @@ func (c *claim) throttle(now time.Time) {
 // isFull and hasRoom are the high mark and the low one of what is held and in flight.
 // The caller holds mu.
 func (c *claim) isFull() bool {
-	return c.offsets.Len() >= c.relay.deps.Window.Records || c.share.Full()
+	return c.offsets.Pending() >= c.relay.deps.Window.Records || c.share.Full()
 }
 
 func (c *claim) hasRoom() bool {
-	return c.offsets.Len() <= c.relay.deps.Window.Records/2 && c.share.Roomy()
+	return c.offsets.Pending() <= c.relay.deps.Window.Records/2 && c.share.Roomy()
 }
 
 // ahead reports whether nothing behind the newest record is normally due within

@@ -62,6 +62,24 @@ func TestReadingPausesWhenTheProcessHoldsEnough(t *testing.T) {
 	})
 }
 
+func TestCompletedRecordsAboveAStuckOneDoNotStopReading(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, source{topic: rigTopic, label: "1", step: 1}, window.Config{Records: 10, Horizon: time.Hour})
+		defer r.stop()
+		r.read(time.Now())
+		stuck := r.worker()
+		for range 50 {
+			r.read(time.Now())
+			r.complete(r.worker())
+		}
+		synctest.Wait()
+		if r.group.isPaused() {
+			t.Error("reading pauses although one record alone is held")
+		}
+		r.complete(stuck)
+	})
+}
+
 func TestPauseOfAnEarlierSessionIsLifted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newStoppedRig(t, source{topic: rigTopic, label: "1", step: 1}, window.Config{Records: 10})

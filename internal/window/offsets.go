@@ -2,101 +2,107 @@ package window
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 )
 
-// minRing is the capacity below which the ring does not shrink; a power of two.
-const minRing = 64
-
 // Offsets finds the offset that may be committed for one partition: everything
-// below it has been completed. It counts over the offsets that were fetched. Those
-// that never come, because they are control records or were compacted away or
-// aborted, count as complete.
+// below it has been completed. Of what lies above it, it knows what is completed too,
+// also what an earlier owner of the partition had completed.
 //
-// It costs 8 bytes for each fetched offset from the lowest incomplete one on. It
+// It keeps what is pending: fetched and not completed. Everything else below the
+// last fetched offset counts as complete, also offsets that never come, because they
+// are control records or were compacted away or aborted. So it costs about a bit for
+// each pending offset where they lie together, and half a KiB where one lies alone. It
 // is not safe for concurrent use.
 type Offsets struct {
-	// ring holds the fetched offsets from the lowest incomplete one on, ascending,
-	// as offset<<1 | completed: an offset is never negative, so 63 bits hold it.
-	// Its length is a power of two.
-	ring []uint64
-	head int // index of the lowest
-	size int
-	next int64 // offsets below it can no longer be fetched
+	pages    []*page // ascending; each has a pending offset
+	spare    *page   // an empty one, for the next that is needed
+	last     int     // index of the page that was found last
+	next     int64   // offsets below it can no longer be fetched
+	pending  int
+	top      int64  // one after the highest fetched offset that is completed
+	finished uint64 // how often Complete found something
+	restored []Run  // completed by an earlier owner, and not all of it read again
 }
 
 // NewOffsets returns the offsets of a partition that is read from start on.
 func NewOffsets(start int64) *Offsets { return &Offsets{next: start} }
 
-// Fetched notes that the record at offset was read. Kafka returns a partition's
+// Fetched notes that the record at offset was read, and reports whether it was
+// completed by an earlier owner: then it is not pending. Kafka returns a partition's
 // records in ascending order, so an offset that is not above all earlier ones, or
 // below the start, is an error and changes nothing.
-func (o *Offsets) Fetched(offset int64) error {
+func (o *Offsets) Fetched(offset int64) (done bool, err error) {
 	if offset < 0 || offset < o.next {
-		return fmt.Errorf("fetched offset %d, expected %d or later", offset, o.next)
+		return false, fmt.Errorf("fetched offset %d, expected %d or later", offset, o.next)
 	}
-	if o.size == len(o.ring) {
-		o.resize(max(2*len(o.ring), minRing))
-	}
-	*o.at(o.size) = uint64(offset) << 1
-	o.size++
 	o.next = offset + 1
-	return nil
+	if o.wasCompleted(offset) {
+		o.top = o.next
+		return true, nil
+	}
+	o.lastPage(offset).set(offset)
+	o.pending++
+	return false, nil
 }
 
 // Complete notes that the record at offset is done with. It returns false if the
 // offset was never fetched or is completed already.
 func (o *Offsets) Complete(offset int64) bool {
 	i, ok := o.find(offset)
-	if !ok || *o.at(i)&1 == 1 {
+	if !ok || !o.pages[i].has(offset) {
 		return false
 	}
-	*o.at(i) |= 1
-	for o.size > 0 && *o.at(0)&1 == 1 {
-		o.head = (o.head + 1) & (len(o.ring) - 1)
-		o.size--
-	}
-	if len(o.ring) > minRing && o.size <= len(o.ring)/8 {
-		o.resize(len(o.ring) / 2)
+	o.pages[i].clear(offset)
+	o.pending--
+	o.finished++
+	o.top = max(o.top, offset+1)
+	if o.pages[i].pending == 0 {
+		o.spare = o.pages[i]
+		o.pages = slices.Delete(o.pages, i, i+1)
 	}
 	return true
 }
 
-// Low returns the offset to commit: the lowest that was fetched and not completed,
-// else the one after the last fetched, or the start if nothing was fetched.
+// Low returns the offset to commit: the lowest that is pending, else the one after the
+// last fetched, or the start if nothing was fetched.
 func (o *Offsets) Low() int64 {
-	if o.size == 0 {
+	if len(o.pages) == 0 {
 		return o.next
 	}
-	return int64(*o.at(0) >> 1)
+	return o.pages[0].nextPending(o.pages[0].base)
 }
 
-// Len returns how many fetched offsets are not below Low, completed ones included.
-func (o *Offsets) Len() int { return o.size }
+// Pending returns how many offsets were fetched and are not completed.
+func (o *Offsets) Pending() int { return o.pending }
 
-func (o *Offsets) at(i int) *uint64 { return &o.ring[(o.head+i)&(len(o.ring)-1)] }
-
-// find looks where a partition without gaps has the offset, and only if it has
-// gaps searches below: each gap moves an offset towards the front.
+// find returns the index of the page that covers an offset. What completes is often
+// near to what completed before.
 func (o *Offsets) find(offset int64) (int, bool) {
-	if o.size == 0 || offset < o.Low() {
+	base := offset &^ (pageSize - 1)
+	if o.last < len(o.pages) && o.pages[o.last].base == base {
+		return o.last, true
+	}
+	i := sort.Search(len(o.pages), func(i int) bool { return o.pages[i].base >= base })
+	if i == len(o.pages) || o.pages[i].base != base {
 		return 0, false
 	}
-	guess := o.size - 1
-	if d := offset - o.Low(); d < int64(o.size) {
-		guess = int(d)
-	}
-	if int64(*o.at(guess)>>1) == offset {
-		return guess, true
-	}
-	i := sort.Search(guess, func(i int) bool { return int64(*o.at(i)>>1) >= offset })
-	return i, i < guess && int64(*o.at(i)>>1) == offset
+	o.last = i
+	return i, true
 }
 
-func (o *Offsets) resize(length int) {
-	ring := make([]uint64, length)
-	for i := range o.size {
-		ring[i] = *o.at(i)
+// lastPage returns the page for an offset above all that are pending.
+func (o *Offsets) lastPage(offset int64) *page {
+	base := offset &^ (pageSize - 1)
+	if n := len(o.pages); n > 0 && o.pages[n-1].base == base {
+		return o.pages[n-1]
 	}
-	o.ring, o.head = ring, 0
+	p := o.spare
+	if p == nil {
+		p = new(page)
+	}
+	o.spare, p.base = nil, base
+	o.pages = append(o.pages, p)
+	return p
 }

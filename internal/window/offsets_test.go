@@ -1,17 +1,25 @@
 package window
 
 import (
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
 )
 
 // naiveOffsets follows the definition: a list of what was fetched, a set of what
-// was completed.
+// was completed, by this owner or an earlier one.
 type naiveOffsets struct {
 	start   int64
 	fetched []int64
 	done    map[int64]bool
+	reach   int64          // where earlier owners had come to
+	open    map[int64]bool // what they had fetched
+}
+
+// gap reports whether an offset never comes, as an earlier owner saw.
+func (n *naiveOffsets) gap(offset int64) bool {
+	return offset < n.reach && !n.open[offset] && !n.done[offset]
 }
 
 func (n *naiveOffsets) low() int64 {
@@ -30,42 +38,79 @@ func (n *naiveOffsets) next() int64 {
 	return n.fetched[len(n.fetched)-1] + 1
 }
 
-func (n *naiveOffsets) length() int {
-	low, count := n.low(), 0
+func (n *naiveOffsets) pending() int {
+	count := 0
 	for _, offset := range n.fetched {
-		if offset >= low {
+		if !n.done[offset] {
 			count++
 		}
 	}
 	return count
 }
 
+// check compares what is told as completed: each offset that was fetched or restored,
+// and nothing beyond.
+func (n *naiveOffsets) check(t *rapid.T, completed []Run) {
+	told := map[int64]bool{}
+	last := n.low()
+	for _, run := range completed {
+		if run.From < last || run.From >= run.To {
+			t.Fatalf("run %v after %d", run, last)
+		}
+		last = run.To + 1
+		for offset := run.From; offset < run.To; offset++ {
+			told[offset] = true
+		}
+	}
+	for _, offset := range n.fetched {
+		if offset >= n.low() && told[offset] != n.done[offset] {
+			t.Fatalf("offset %d told as completed: %v, want %v", offset, told[offset], n.done[offset])
+		}
+	}
+	for offset, done := range n.done {
+		if done && offset >= n.low() && !told[offset] {
+			t.Fatalf("completed offset %d is not told", offset)
+		}
+	}
+	for offset := range told {
+		if offset >= n.next() && !n.done[offset] && !n.gap(offset) {
+			t.Fatalf("offset %d told as completed, and it was never fetched", offset)
+		}
+	}
+}
+
 func TestOffsetsFollowTheNaiveModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		start := rapid.SampledFrom([]int64{0, 5, 1 << 61}).Draw(t, "start")
-		offsets, model := NewOffsets(start), &naiveOffsets{start: start, done: map[int64]bool{}}
+		start := rapid.SampledFrom([]int64{0, 5, 4000, 1 << 61}).Draw(t, "start")
+		offsets, model := NewOffsets(start), &naiveOffsets{start: start, done: map[int64]bool{}, open: map[int64]bool{}}
+		offsets.Restore(drawRestored(t, model))
 		t.Repeat(map[string]func(*rapid.T){
 			"fetch": func(t *rapid.T) {
 				for range rapid.IntRange(1, 80).Draw(t, "records") {
-					offset := model.next() + rapid.SampledFrom([]int64{0, 0, 0, 1, 7}).Draw(t, "gap")
-					if err := offsets.Fetched(offset); err != nil {
-						t.Fatal(err)
+					offset := model.next() + rapid.SampledFrom([]int64{0, 0, 0, 1, 7, 3000}).Draw(t, "gap")
+					for model.gap(offset) {
+						offset++
+					}
+					for gone := model.next(); gone < offset; gone++ {
+						delete(model.done, gone)
+						delete(model.open, gone)
+					}
+					done, err := offsets.Fetched(offset)
+					if err != nil || done != model.done[offset] {
+						t.Fatalf("offset %d: %v, %v, want %v", offset, done, err, model.done[offset])
 					}
 					model.fetched = append(model.fetched, offset)
 				}
 			},
 			"fetch again": func(t *rapid.T) {
 				back := rapid.Int64Range(1, 9).Draw(t, "back")
-				if err := offsets.Fetched(model.next() - back); err == nil {
+				if _, err := offsets.Fetched(model.next() - back); err == nil {
 					t.Fatal("a step back was taken")
 				}
 			},
 			"complete": func(t *rapid.T) {
 				offset := rapid.Int64Range(start-2, model.next()+2).Draw(t, "offset")
-				want := false
-				for _, fetched := range model.fetched {
-					want = want || fetched == offset && !model.done[offset]
-				}
+				want := slices.Contains(model.fetched, offset) && !model.done[offset]
 				if got := offsets.Complete(offset); got != want {
 					t.Fatalf("completing %d: %v, want %v", offset, got, want)
 				}
@@ -82,16 +127,42 @@ func TestOffsetsFollowTheNaiveModel(t *testing.T) {
 					model.done[offset] = model.done[offset] || i != left
 				}
 			},
+			"lose the owner": func(t *rapid.T) {
+				next := NewOffsets(offsets.Low())
+				next.Restore(offsets.Completed())
+				for _, offset := range model.fetched {
+					model.open[offset] = true
+				}
+				model.reach = max(model.reach, model.next())
+				model.start, model.fetched = offsets.Low(), nil
+				offsets = next
+			},
 			"": func(t *rapid.T) {
 				if got, want := offsets.Low(), model.low(); got != want {
 					t.Fatalf("low %d, want %d", got, want)
 				}
-				if got, want := offsets.Len(), model.length(); got != want {
-					t.Fatalf("length %d, want %d", got, want)
+				if got, want := offsets.Pending(), model.pending(); got != want {
+					t.Fatalf("pending %d, want %d", got, want)
 				}
+				model.check(t, offsets.Completed())
 			},
 		})
 	})
+}
+
+// drawRestored makes up what an earlier owner completed.
+func drawRestored(t *rapid.T, model *naiveOffsets) []Run {
+	var runs []Run
+	at := model.start
+	for range rapid.IntRange(0, 5).Draw(t, "runs") {
+		from := at + rapid.Int64Range(1, 20).Draw(t, "skip")
+		at = from + rapid.Int64Range(1, 300).Draw(t, "length")
+		runs = append(runs, Run{from, at})
+		for offset := from; offset < at; offset++ {
+			model.done[offset] = true
+		}
+	}
+	return runs
 }
 
 func TestOffsetsNeverPassAnIncompleteOne(t *testing.T) {
@@ -100,7 +171,7 @@ func TestOffsetsNeverPassAnIncompleteOne(t *testing.T) {
 		t.Errorf("nothing fetched: low %d", offsets.Low())
 	}
 	for _, offset := range []int64{12, 13, 20} { // 10, 11 and 14 to 19 never come
-		if err := offsets.Fetched(offset); err != nil {
+		if _, err := offsets.Fetched(offset); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -108,65 +179,70 @@ func TestOffsetsNeverPassAnIncompleteOne(t *testing.T) {
 		complete int64
 		ok       bool
 		low      int64
-		len      int
+		pending  int
 	}{
-		{20, true, 12, 3},
-		{20, false, 12, 3}, // done already
-		{15, false, 12, 3}, // in a gap
-		{10, false, 12, 3}, // before the first
-		{21, false, 12, 3}, // not fetched
-		{12, true, 13, 2},
-		{12, false, 13, 2},
+		{20, true, 12, 2},
+		{20, false, 12, 2}, // done already
+		{15, false, 12, 2}, // in a gap
+		{10, false, 12, 2}, // before the first
+		{21, false, 12, 2}, // not fetched
+		{12, true, 13, 1},
+		{12, false, 13, 1},
 		{13, true, 21, 0},
 	}
 	for _, step := range steps {
-		if ok := offsets.Complete(step.complete); ok != step.ok || offsets.Low() != step.low || offsets.Len() != step.len {
-			t.Errorf("completing %d: %v, low %d, length %d; want %+v", step.complete, ok, offsets.Low(), offsets.Len(), step)
+		if ok := offsets.Complete(step.complete); ok != step.ok || offsets.Low() != step.low || offsets.Pending() != step.pending {
+			t.Errorf("completing %d: %v, low %d, pending %d; want %+v", step.complete, ok, offsets.Low(), offsets.Pending(), step)
 		}
 	}
 }
 
 func TestOffsetsRefuseAStepBack(t *testing.T) {
 	offsets := NewOffsets(5)
-	if err := offsets.Fetched(4); err == nil || err.Error() != "fetched offset 4, expected 5 or later" {
+	if _, err := offsets.Fetched(4); err == nil || err.Error() != "fetched offset 4, expected 5 or later" {
 		t.Errorf("got %v", err)
 	}
-	if err := NewOffsets(-1).Fetched(-1); err == nil {
+	if _, err := NewOffsets(-1).Fetched(-1); err == nil {
 		t.Error("a negative offset was taken")
 	}
-	if offsets.Len() != 0 || offsets.Low() != 5 {
-		t.Errorf("a refused offset counts: length %d, low %d", offsets.Len(), offsets.Low())
+	if offsets.Pending() != 0 || offsets.Low() != 5 {
+		t.Errorf("a refused offset counts: pending %d, low %d", offsets.Pending(), offsets.Low())
 	}
 }
 
-func TestOffsetsGiveMemoryBack(t *testing.T) {
+func TestOffsetsCostWhatIsPending(t *testing.T) {
+	const n = 1_000_000
 	offsets := NewOffsets(0)
-	for i := range int64(50_000) {
-		if err := offsets.Fetched(i); err != nil {
+	for i := range int64(n) {
+		offset := i
+		if i > 0 {
+			offset += 1e9 // a jump costs nothing
+		}
+		if _, err := offsets.Fetched(offset); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for i := range int64(50_000) {
-		if !offsets.Complete(49_999 - i) {
-			t.Fatalf("completing %d failed", 49_999-i)
+	for i := range int64(n - 1) {
+		if !offsets.Complete(1e9 + n - 1 - i) {
+			t.Fatalf("completing the one %d before the last failed", i)
 		}
 	}
-	if offsets.Low() != 50_000 {
-		t.Fatalf("low %d", offsets.Low())
+	if offsets.Low() != 0 || offsets.Pending() != 1 || len(offsets.pages) != 1 {
+		t.Fatalf("low %d, %d pending, %d pages; want 0, 1, 1", offsets.Low(), offsets.Pending(), len(offsets.pages))
 	}
-	for i := range int64(10_000) {
-		_ = offsets.Fetched(50_000 + i)
-		offsets.Complete(50_000 + i)
+	if got, want := offsets.Completed(), []Run{{1, 1e9 + n}}; !slices.Equal(got, want) {
+		t.Errorf("completed %v, want %v", got, want)
 	}
-	if len(offsets.ring) > minRing {
-		t.Errorf("room for %d with %d held", len(offsets.ring), offsets.Len())
+	offsets.Complete(0)
+	if offsets.Low() != 1e9+n || len(offsets.pages) != 0 {
+		t.Errorf("low %d, %d pages with nothing pending", offsets.Low(), len(offsets.pages))
 	}
 }
 
 func TestOffsetsAllocateNothingWhenTheirSizeIsSteady(t *testing.T) {
 	offsets, next := filledOffsets(1000, 1)
 	if n := testing.AllocsPerRun(5000, func() {
-		_ = offsets.Fetched(next)
+		_, _ = offsets.Fetched(next)
 		offsets.Complete(next - 1000)
 		next++
 	}); n > 0 {
@@ -184,7 +260,7 @@ func benchmarkOffsets(b *testing.B, every int64) {
 	offsets, next := filledOffsets(held, every)
 	b.ReportAllocs()
 	for b.Loop() {
-		_ = offsets.Fetched(next)
+		_, _ = offsets.Fetched(next)
 		offsets.Complete(next - held/2*every)
 		offsets.Complete(next - held*every)
 		next += every
@@ -194,7 +270,7 @@ func benchmarkOffsets(b *testing.B, every int64) {
 func filledOffsets(n int, every int64) (offsets *Offsets, next int64) {
 	offsets = NewOffsets(0)
 	for range n {
-		_ = offsets.Fetched(next)
+		_, _ = offsets.Fetched(next)
 		next += every
 	}
 	return offsets, next
