@@ -17,6 +17,7 @@ import (
 type Metrics struct {
 	attempts            *prometheus.CounterVec
 	commits             *prometheus.CounterVec
+	completedSet        *prometheus.GaugeVec
 	deadLetterRecords   *prometheus.GaugeVec
 	deadLetters         *prometheus.CounterVec
 	deliveries          *prometheus.CounterVec
@@ -38,6 +39,7 @@ type Metrics struct {
 	metadataIgnored     *prometheus.CounterVec
 	oldestDueAge        *prometheus.GaugeVec
 	oldestRecordAge     *prometheus.GaugeVec
+	pausedPartitions    *prometheus.GaugeVec
 	produceErrors       *prometheus.CounterVec
 	rebalances          *prometheus.CounterVec
 	relayReady          *prometheus.GaugeVec
@@ -57,6 +59,9 @@ func New(reg prometheus.Registerer, version string) *Metrics {
 			"relay", "attempt", "outcome"),
 		commits: d.counter("retryd_commits_total",
 			"Offset commits, by whether the group's coordinator acknowledged them.", "relay", "tier", "result"),
+		completedSet: d.gauge("retryd_completed_set_ratio",
+			"How full the room beside a commit is in which the records completed above the committed offset are written, in the fullest partition; measured every 5 s; 1 or more: not all of them fit, and reading pauses.",
+			"relay", "tier"),
 		deadLetterRecords: d.gauge("retryd_dead_letter_records",
 			"Records in the dead-letter topic, measured every 5 s. Every instance exports the same number: take the maximum, not the sum.",
 			"relay"),
@@ -105,6 +110,9 @@ func New(reg prometheus.Registerer, version string) *Metrics {
 		oldestRecordAge: d.gauge("retryd_oldest_record_age_seconds",
 			"Time since the oldest record of this partition that is not done was first written (the timestamp of its main record), measured every 5 s; 0: there is none.",
 			"relay", "tier", "partition"),
+		pausedPartitions: d.gauge("retryd_paused_partitions",
+			"Partitions that are not read further for want of room, measured every 5 s: the window is full (records), the process holds much, and the partition all that is reserved for it (bytes), or what is completed above the committed offset does not fit beside it (completed).",
+			"relay", "tier", "reason"),
 		produceErrors: d.counter("retryd_produce_errors_total",
 			"Writes to a tier or to the dead-letter topic (target dlt) that Kafka did not acknowledge; the record is kept and written again.", "relay", "target"),
 		rebalances: d.counter("retryd_rebalances_total",

@@ -146,8 +146,21 @@ func TestEachMethodMovesItsSeriesAndNoOther(t *testing.T) {
 			tier.SetPartition(7, Partition{Due: 2, Held: 3, OldestDue: time.Second, Oldest: time.Minute, Furthest: time.UnixMilli(1)})
 			tier.RemovePartition(7)
 		}, map[string]float64{}},
-		{"window", func(_ *Metrics, _ *Relay, tier *Tier) { tier.SetWindow(4, 5) },
-			map[string]float64{"retryd_window_records{relay=loans,tier=1}": 4, "retryd_window_bytes{relay=loans,tier=1}": 5}},
+		{"window", func(_ *Metrics, _ *Relay, tier *Tier) {
+			var w Window
+			w.Add(1, 2, .75, PauseRecords)
+			w.Add(3, 3, .5, "for a while")
+			w.Add(0, 0, 0, PauseRecords)
+			tier.SetWindow(w)
+		},
+			map[string]float64{"retryd_window_records{relay=loans,tier=1}": 4, "retryd_window_bytes{relay=loans,tier=1}": 5,
+				"retryd_completed_set_ratio{relay=loans,tier=1}": .75, "retryd_paused_partitions{reason=records,relay=loans,tier=1}": 2}},
+		{"window of nothing", func(_ *Metrics, _ *Relay, tier *Tier) {
+			var w Window
+			w.Add(1, 2, 1, PauseCompleted)
+			tier.SetWindow(w)
+			tier.SetWindow(Window{})
+		}, map[string]float64{}},
 		{"commit", func(_ *Metrics, _ *Relay, tier *Tier) { tier.Committed(nil) },
 			map[string]float64{"retryd_commits_total{relay=loans,result=ok,tier=1}": 1}},
 		{"commit error", func(_ *Metrics, _ *Relay, tier *Tier) { tier.Committed(errors.New("fenced")) },
@@ -184,6 +197,8 @@ func TestSeriesExistBeforeAnythingHappens(t *testing.T) {
 		"retryd_lag_records":             0, // no partition is owned yet
 		"retryd_dead_letter_records":     0, // not measured yet: 0 would say that there is none
 		"retryd_commits_total":           2 * 2,
+		"retryd_completed_set_ratio":     2,
+		"retryd_paused_partitions":       2 * 3,
 		"retryd_produce_errors_total":    2, // tier 1 and the dead-letter topic
 		"retryd_lateness_seconds":        2,
 		"retryd_relay_ready":             1,

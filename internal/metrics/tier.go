@@ -17,6 +17,8 @@ type Tier struct {
 	relay, label string
 
 	windowRecords, windowBytes prometheus.Gauge
+	completedSet               prometheus.Gauge
+	paused                     map[Pause]prometheus.Gauge
 	deliveries                 deliveries
 	duration, lateness         prometheus.Observer
 	escalations, reparks       prometheus.Counter
@@ -35,10 +37,16 @@ func (r *Relay) Tier(label string) *Tier {
 	if label != TierMain { // nothing is ever written to main
 		m.produceErrors.WithLabelValues(r.name, label)
 	}
+	paused := map[Pause]prometheus.Gauge{}
+	for _, pause := range pauses() {
+		paused[pause] = m.pausedPartitions.WithLabelValues(r.name, label, string(pause))
+	}
 	return &Tier{
 		m: m, relay: r.name, label: label,
 		windowRecords: m.windowRecords.WithLabelValues(r.name, label),
 		windowBytes:   m.windowBytes.WithLabelValues(r.name, label),
+		completedSet:  m.completedSet.WithLabelValues(r.name, label),
+		paused:        paused,
 		deliveries: newDeliveries(func(d delivery) prometheus.Counter {
 			return m.deliveries.WithLabelValues(r.name, label, string(d.result), text(d.class), text(d.kind))
 		}),
@@ -76,12 +84,6 @@ func (t *Tier) Reparked() { t.reparks.Inc() }
 
 // Foreign counts a record that was skipped because it belongs to another group.
 func (t *Tier) Foreign() { t.foreign.Inc() }
-
-// SetWindow sets what is held in memory, in all partitions.
-func (t *Tier) SetWindow(records int, bytes int64) {
-	t.windowRecords.Set(float64(records))
-	t.windowBytes.Set(float64(bytes))
-}
 
 // Committed counts an offset commit; err is what came of it.
 func (t *Tier) Committed(err error) {

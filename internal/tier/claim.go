@@ -7,6 +7,7 @@ import (
 
 	"github.com/IBM/sarama"
 
+	"github.com/retryd/retryd/internal/metrics"
 	"github.com/retryd/retryd/internal/policy"
 	"github.com/retryd/retryd/internal/record"
 	"github.com/retryd/retryd/internal/window"
@@ -61,7 +62,8 @@ type claim struct {
 	outside   []*job        // let out, and not yet back
 	moving    int           // judged, and not yet acknowledged by the next topic
 	blocked   bool          // by what moves: something is due, and a completion gives it a turn
-	paused    bool          // the client does not fetch this partition; set by run
+	paused    metrics.Pause // why the client does not fetch this partition, if so; set by run
+	setUsed   float64       // how full the room for the completed set is; 1 or more: it was cut
 	closed    bool          // nothing is held any more: what comes back is dropped
 	idle      chan struct{} // closed when closed and nothing is outside
 	asked     bool          // run is to look at what it holds

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/retryd/retryd/internal/kafka"
-	"github.com/retryd/retryd/internal/window"
 )
 
 const (
@@ -67,20 +66,21 @@ func (s *session) matters(failing time.Duration, now time.Time) bool {
 	return failing >= commitsMayFail || failing >= moment && !s.leased(now)
 }
 
-// commit writes what changed since the last acknowledged commit; if everything is
-// asked for, the unchanged offsets too, which renews the lease.
+// commit writes what changed since the last acknowledged commit, be it an offset or what
+// is completed above it; if everything is asked for, what is unchanged too, which renews
+// the lease.
 func (s *session) commit(everything bool) error {
 	s.consumer.writing.beat(s.consumer.relay.age())
 	defer s.consumer.writing.rest()
 	topic := s.consumer.source.topic
-	offsets, low := kafka.Offsets{}, map[int32]int64{}
+	offsets, now := kafka.Offsets{}, map[int32]position{}
 	for p, c := range s.claims {
-		at := c.low()
-		if last, known := s.acked[p]; known && last == at && !everything {
-			continue
+		last := s.acked[p]
+		at := c.position(last, s.metadataLimit())
+		now[p] = at
+		if at.Committed != last.Committed || everything {
+			offsets.Set(topic, p, at.Committed)
 		}
-		low[p] = at
-		offsets.Set(topic, p, kafka.Committed{Offset: at, Metadata: window.Metadata{TopicID: s.topicID}.Encode(at)})
 	}
 	if len(offsets) == 0 {
 		return nil
@@ -94,9 +94,7 @@ func (s *session) commit(everything bool) error {
 	if err != nil {
 		return err
 	}
-	for p, at := range low {
-		s.acked[p] = at // only one commit is in flight: begin, the writer, or finish
-	}
+	s.acked = now // only one commit is in flight: begin, the writer, or finish
 	s.failing = time.Time{}
 	s.lease(sent)
 	s.consumer.relay.over(kindCommit, s.member.Group)

@@ -8,6 +8,7 @@ import (
 	"github.com/IBM/sarama"
 
 	"github.com/retryd/retryd/internal/kafka"
+	"github.com/retryd/retryd/internal/window"
 )
 
 // errUnchecked and errJoining are why a relay is not ready although nothing failed.
@@ -46,6 +47,9 @@ func isFault(err error) bool {
 func explain(err error) string {
 	if errors.Is(err, sarama.ErrInvalidSessionTimeout) {
 		return "kafka.session_timeout is outside of what the brokers allow: group.min.session.timeout.ms, by default 6 s, to group.max.session.timeout.ms"
+	}
+	if errors.Is(err, sarama.ErrOffsetMetadataTooLarge) {
+		return fmt.Sprintf("the brokers' offset.metadata.max.bytes is too small: make it %d, its default, or more", window.MaxMetadata)
 	}
 	if errors.Is(err, kafka.ErrTooLarge) {
 		return kafka.Explain(err) + ": raise that"

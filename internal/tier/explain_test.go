@@ -46,6 +46,7 @@ func TestExplainSaysHowToMend(t *testing.T) {
 	}{
 		{"session timeout", explain(sarama.ErrInvalidSessionTimeout),
 			"kafka.session_timeout is outside of what the brokers allow: group.min.session.timeout.ms, by default 6 s, to group.max.session.timeout.ms"},
+		{"a completed set that the brokers refuse", explain(sarama.ErrOffsetMetadataTooLarge), "the brokers' offset.metadata.max.bytes is too small: make it 4096, its default, or more"},
 		{"a record that is too large", explain(kafka.ErrTooLarge), "record is larger than the topic's max.message.bytes: raise that"},
 		{"a topic that may not be read", explain(sarama.ErrTopicAuthorizationFailed), "not authorized: grant Read on the topic"},
 		{"a topic that is gone", explain(errors.New("gone")), "gone"},

@@ -37,11 +37,13 @@ func (s *session) locate(gs sarama.ConsumerGroupSession, partitions []int32) err
 	var flawed flaws
 	for _, p := range partitions {
 		at, has := committed[topic][p]
-		start := s.startOf(p, at, has, begins[topic][p], &flawed)
+		start, completed := s.startOf(p, at, has, begins[topic][p], &flawed)
 		// The client starts at the commit. This lowers it; what lies below the earliest
 		// record it raises itself.
 		gs.ResetOffset(topic, p, start, "")
-		s.claims[p] = newClaim(s, p, start)
+		c := newClaim(s, p, start)
+		c.offsets.Restore(completed)
+		s.claims[p] = c
 	}
 	s.consumer.tellFlaws(flawed)
 	return nil
@@ -55,11 +57,12 @@ type flaws struct {
 	records int64   // how many
 }
 
-// startOf returns where a partition is read from: the commit, unless it belongs to
-// another topic of the same name or lies below what still exists.
-func (s *session) startOf(p int32, at kafka.Committed, has bool, begin int64, f *flaws) int64 {
+// startOf returns where a partition is read from, and what is completed above that: the
+// commit says so, unless it belongs to another topic of the same name. What no longer
+// exists is not read.
+func (s *session) startOf(p int32, at kafka.Committed, has bool, begin int64, f *flaws) (start int64, completed []window.Run) {
 	if !has {
-		return begin
+		return begin, nil
 	}
 	meta, err := window.ParseMetadata(at.Metadata, at.Offset)
 	switch {
@@ -70,14 +73,13 @@ func (s *session) startOf(p int32, at kafka.Committed, has bool, begin int64, f 
 	case otherTopic(meta.TopicID, s.topicID):
 		f.anew = append(f.anew, p)
 		s.consumer.metrics.MetadataIgnored(metrics.MetadataOtherTopic)
-		return begin
+		return begin, nil
 	}
 	if at.Offset < begin {
 		f.deleted = append(f.deleted, p)
 		f.records += begin - at.Offset
-		return begin
 	}
-	return at.Offset
+	return max(at.Offset, begin), meta.Completed
 }
 
 // tellFlaws logs what was wrong, once for all partitions.

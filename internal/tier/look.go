@@ -47,7 +47,7 @@ func (c *claim) lookIfAsked(now time.Time) {
 	}
 	c.asked = false
 	s := snapshot{next: c.unread}
-	if !c.paused {
+	if c.paused == "" {
 		s.fetching = c.fetching
 	}
 	for due, j := range c.window.All() {
@@ -83,6 +83,14 @@ func (c *claim) records() (n int, bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.seen.due + c.seen.held, c.share.Held()
+}
+
+// room returns how full the room for the completed set is, and why nothing more is
+// read, if so.
+func (c *claim) room() (setUsed float64, pause metrics.Pause) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.setUsed, c.paused
 }
 
 // hasUnread reports whether records below end are not read yet.

@@ -208,15 +208,16 @@ func (s *session) miss(p int32) {
 }
 
 func (s *session) noteWindow() {
-	records, bytes := 0, int64(0)
+	var w metrics.Window
 	for _, c := range s.claims {
 		n, size := c.records()
-		records, bytes = records+n, bytes+size
+		used, pause := c.room()
+		w.Add(n, size, used, pause)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.over {
-		s.consumer.metrics.SetWindow(records, bytes)
+		s.consumer.metrics.SetWindow(w)
 	}
 }
 

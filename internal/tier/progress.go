@@ -11,13 +11,6 @@ func (c *claim) note(j *job) {
 	j.place = len(c.outside)
 }
 
-// low returns the offset to commit.
-func (c *claim) low() int64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.offsets.Low()
-}
-
 // complete ends a job for good: its record was accepted, or another topic has it.
 // It counts even after the claim was closed, until the session's last commit.
 func (c *claim) complete(j *job) {
@@ -28,7 +21,7 @@ func (c *claim) complete(j *job) {
 		c.moving--
 	}
 	c.cameBack(j)
-	room, turn := c.paused && c.hasRoom() || c.parking.Len() > 0, c.blocked
+	room, turn := c.hasRoom() || c.parking.Len() > 0, c.blocked
 	c.blocked = false
 	c.mu.Unlock()
 	if room { // to read, or to re-park

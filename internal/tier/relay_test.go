@@ -258,7 +258,7 @@ func TestFencedMemberHasNoLease(t *testing.T) {
 	consumer := r.newConsumer(source{topic: "orders", group: "retryd-orders", label: metrics.TierMain})
 	consumer.abort = context.Background()
 	s := &session{
-		consumer: consumer, acked: map[int32]int64{}, sent: time.Now(),
+		consumer: consumer, acked: map[int32]position{}, sent: time.Now(),
 		member: kafka.Member{Group: "retryd-orders", ID: "somebody", Generation: 99},
 	}
 	s.claims = map[int32]*claim{0: newClaim(s, 0, 0)}

@@ -92,10 +92,17 @@ func newStoppedRig(t *testing.T, src source, win window.Config) *rig {
 	group := &fakeGroup{}
 	consumer := r.newConsumer(src)
 	consumer.group, consumer.abort = group, context.Background()
-	s := &session{consumer: consumer, renew: make(chan struct{}, 1), sent: time.Now(), acked: map[int32]int64{}}
+	s := &session{consumer: consumer, renew: make(chan struct{}, 1), sent: time.Now(), acked: map[int32]position{}}
 	c := newClaim(s, 0, 0)
 	s.claims = map[int32]*claim{0: c}
 	return &rig{claim: c, relay: r, group: group, messages: make(chan *sarama.ConsumerMessage), ended: make(chan struct{})}
+}
+
+// low is the offset that would be committed.
+func (r *rig) low() int64 {
+	r.claim.mu.Lock()
+	defer r.claim.mu.Unlock()
+	return r.offsets.Low()
 }
 
 func (r *rig) start() {

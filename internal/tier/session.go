@@ -37,8 +37,8 @@ type session struct {
 	stop  context.CancelFunc
 	wrote sync.WaitGroup // the commit writer
 
-	acked   map[int32]int64 // what the last acknowledged commit held
-	failing time.Time       // when the first of the commits that failed in a row began; used by the one that commits, like acked
+	acked   map[int32]position // what the last acknowledged commit of each partition held
+	failing time.Time          // when the first of the commits that failed in a row began; used by the one that commits, like acked
 
 	mu       sync.Mutex
 	sent     time.Time                   // when the last acknowledged commit was sent; zero: none
@@ -55,7 +55,7 @@ func (c *consumer) begin(gs sarama.ConsumerGroupSession) (*session, error) {
 		member:   kafka.Member{Group: c.source.group, ID: gs.MemberID(), Generation: gs.GenerationID()},
 		claims:   map[int32]*claim{},
 		renew:    make(chan struct{}, 1),
-		acked:    map[int32]int64{},
+		acked:    map[int32]position{},
 	}
 	partitions := gs.Claims()[c.source.topic]
 	if len(partitions) > 0 {
@@ -123,7 +123,7 @@ func (s *session) forget() {
 	}
 	s.measured = nil
 	s.mu.Unlock()
-	s.consumer.metrics.SetWindow(0, 0)
+	s.consumer.metrics.SetWindow(metrics.Window{})
 	s.consumer.relay.drop(kindCommit, s.member.Group)
 	s.consumer.relay.drop(kindAge, s.consumer.source.topic)
 	for p := range s.claims {

@@ -2,6 +2,7 @@ package tier
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -51,30 +52,35 @@ func TestStartAt(t *testing.T) {
 
 func TestStartOfAPartition(t *testing.T) {
 	ours, other := [16]byte{1}, [16]byte{2}
-	meta := func(id [16]byte, offset int64) string { return window.Metadata{TopicID: id}.Encode(offset) }
+	above := []window.Run{{From: 9, To: 12}}
+	meta := func(id [16]byte, offset int64) string { return encoded(id, offset, above...) }
 	tests := []struct {
 		name      string
 		committed kafka.Committed
 		has       bool
 		begin     int64
 		want      int64
+		completed []window.Run
 		ignored   string
 	}{
 		{name: "no commit", begin: 3, want: 3},
-		{name: "commit of this topic", committed: kafka.Committed{Offset: 7, Metadata: meta(ours, 7)}, has: true, want: 7},
+		{name: "commit of this topic", committed: kafka.Committed{Offset: 7, Metadata: meta(ours, 7)}, has: true, want: 7, completed: above},
 		{name: "commit of a topic that was made anew", committed: kafka.Committed{Offset: 7, Metadata: meta(other, 7)}, has: true, begin: 2, want: 2, ignored: "other_topic"},
 		{name: "commit of another tool", committed: kafka.Committed{Offset: 7}, has: true, want: 7},
 		{name: "metadata of another offset", committed: kafka.Committed{Offset: 7, Metadata: meta(ours, 6)}, has: true, want: 7, ignored: "corrupt"},
+		{name: "a set that makes no sense", committed: kafka.Committed{Offset: 7, Metadata: meta(ours, 7) + "x"}, has: true, want: 7, ignored: "corrupt"},
+		{name: "a later version", committed: kafka.Committed{Offset: 7, Metadata: "2" + meta(ours, 7)[1:]}, has: true, want: 7, ignored: "corrupt"},
 		{name: "garbage", committed: kafka.Committed{Offset: 7, Metadata: "x"}, has: true, want: 7, ignored: "corrupt"},
-		{name: "deleted by retention", committed: kafka.Committed{Offset: 7, Metadata: meta(ours, 7)}, has: true, begin: 10, want: 10},
+		{name: "deleted by retention", committed: kafka.Committed{Offset: 7, Metadata: meta(ours, 7)}, has: true, begin: 10, want: 10, completed: above},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			registry := prometheus.NewRegistry()
 			r := &Relay{log: zap.NewNop(), metrics: metrics.New(registry, "test").Relay("orders", 0)}
 			s := &session{consumer: r.newConsumer(source{topic: "orders", label: metrics.TierMain}), topicID: ours}
-			if got := s.startOf(0, tt.committed, tt.has, tt.begin, &flaws{}); got != tt.want {
-				t.Errorf("starts at %d, want %d", got, tt.want)
+			got, completed := s.startOf(0, tt.committed, tt.has, tt.begin, &flaws{})
+			if got != tt.want || !slices.Equal(completed, tt.completed) {
+				t.Errorf("starts at %d with %v completed, want %d with %v", got, completed, tt.want, tt.completed)
 			}
 			if got := ignoredMetadata(t, registry); got != tt.ignored {
 				t.Errorf("counted metadata as %q, want %q", got, tt.ignored)
@@ -94,7 +100,7 @@ func TestWhatIsWrongWithCommitsIsOneLineForATopic(t *testing.T) {
 		if p%2 == 0 {
 			id, offset = other, 7
 		}
-		s.startOf(p, kafka.Committed{Offset: offset, Metadata: window.Metadata{TopicID: id}.Encode(offset)}, true, 100, &flawed)
+		s.startOf(p, kafka.Committed{Offset: offset, Metadata: encoded(id, offset)}, true, 100, &flawed)
 		s.startOf(p, kafka.Committed{Offset: 7, Metadata: "x"}, true, 0, &flawed)
 	}
 	r.consumer.tellFlaws(flawed)
@@ -109,6 +115,12 @@ func TestWhatIsWrongWithCommitsIsOneLineForATopic(t *testing.T) {
 	if n := logs.Len(); n != 3 {
 		t.Errorf("%d lines where nothing is wrong", n-3)
 	}
+}
+
+// encoded is the metadata of a commit.
+func encoded(id [16]byte, offset int64, completed ...window.Run) string {
+	text, _ := window.Metadata{TopicID: id, Completed: completed}.Encode(offset, window.MaxMetadata)
+	return text
 }
 
 // ignoredMetadata returns the reason for which metadata was counted as ignored.

@@ -20,6 +20,8 @@ const (
 	// sweepInterval is how often a claim looks for records to move. A sweep over 50,000
 	// takes some milliseconds.
 	sweepInterval = 10 * time.Second
+	// pressingShare is how much of the room is used when records are moved to make some.
+	pressingShare = 0.75
 	// maxParking bounds the moves for re-parking that are not acknowledged.
 	maxParking = maxMoving / 2
 )
@@ -49,18 +51,19 @@ func (c *claim) sweep(now time.Time) {
 	}
 }
 
-// pressing says what there is too much of: three quarters of the window are used. The
-// caller holds mu.
+// pressing says what three quarters are used of. The caller holds mu.
 func (c *claim) pressing() policy.Cause {
-	if c.offsets.Len() >= c.relay.deps.Window.Records*3/4 || !c.share.Roomy() {
+	switch {
+	case c.setUsed >= pressingShare:
+		return policy.CauseOffsets
+	case c.offsets.Pending() >= int(float64(c.relay.deps.Window.Records)*pressingShare), !c.share.Roomy():
 		return policy.CauseWindow
 	}
 	return policy.CauseNone
 }
 
 // choose returns the held records that are to be moved: all that wait for too long or
-// may be lost, and as many of the furthest due as it takes to end what presses. The
-// caller holds mu.
+// may be lost, and as many more as are to end what presses. The caller holds mu.
 func (c *claim) choose(pressing policy.Cause, now time.Time) map[*job]struct{} {
 	chosen := map[*job]struct{}{}
 	var spare []*job // could be moved to end it
@@ -73,14 +76,26 @@ func (c *claim) choose(pressing policy.Cause, now time.Time) map[*job]struct{} {
 			chosen[j] = struct{}{}
 		}
 	}
-	slices.SortFunc(spare, func(a, b *job) int { return cmp.Compare(b.due, a.due) })
-	for _, j := range spare[:min(len(spare), max(c.window.Len()/3-len(chosen), 0))] {
+	for _, j := range c.relieve(spare, pressing) {
 		chosen[j] = struct{}{}
 	}
 	for j := range chosen {
 		j.pressed = pressing
 	}
 	return chosen
+}
+
+// relieve returns those of the records that could be moved whose moving helps most: of a
+// window that is nearly full the furthest due, a third; of a set of completed offsets
+// those that hold up its lowest quarter. The caller holds mu.
+func (c *claim) relieve(spare []*job, pressing policy.Cause) []*job {
+	if pressing == policy.CauseOffsets {
+		low := c.offsets.Low()
+		quarter := low + (c.unread-low)/4
+		return slices.DeleteFunc(spare, func(j *job) bool { return j.record.Offset > quarter })
+	}
+	slices.SortFunc(spare, func(a, b *job) int { return cmp.Compare(b.due, a.due) })
+	return spare[:min(len(spare), c.window.Len()/3)]
 }
 
 // park writes what was chosen to the tail of its topic, as far as moves may be

@@ -1,32 +1,63 @@
 package tier
 
-import "time"
+import (
+	"time"
 
-// throttle pauses fetching when the window is full or reading is far enough ahead,
-// and resumes it when there is room again. The client's channel is drained all the
-// same.
+	"github.com/retryd/retryd/internal/metrics"
+)
+
+// setResume is how full the completed set may be when reading goes on, after it did not
+// fit beside a commit.
+const setResume = 0.75
+
+// far is why reading pauses in a tier where all is well: nothing behind is due soon.
+const far metrics.Pause = "far"
+
+// throttle pauses fetching when there is no room or reading is far enough ahead, and
+// resumes it when there is room again. The client's channel is drained all the same.
 func (c *claim) throttle(now time.Time) {
 	ahead := c.ahead(now)
 	c.mu.Lock()
-	paused, full, room := c.paused, c.isFull(), c.hasRoom()
+	before := c.paused
+	c.paused = c.whyPause(ahead)
+	paused := c.paused != ""
 	c.mu.Unlock()
 	switch {
-	case !paused && (full || ahead):
-		c.pause()
-	case paused && room && !ahead:
+	case paused && before == "":
+		c.consumer.group.Pause(c.topicPartition())
+	case !paused && before != "":
 		c.resume()
 	}
 }
 
-// isFull and hasRoom are the high mark and the low one of what is held and in flight.
-// The caller holds mu.
-func (c *claim) isFull() bool {
-	return c.offsets.Pending() >= c.relay.deps.Window.Records || c.share.Full()
+// whyPause returns why nothing more is to be read, if so. What has paused for want of
+// room goes on at a lower mark. The caller holds mu.
+func (c *claim) whyPause(ahead bool) metrics.Pause {
+	records, full, set := c.relay.deps.Window.Records, c.share.Full(), 1.0
+	switch c.paused {
+	case metrics.PauseRecords:
+		records = records/2 + 1
+	case metrics.PauseBytes:
+		full = !c.share.Roomy()
+	case metrics.PauseCompleted:
+		set = setResume
+	}
+	switch {
+	case c.offsets.Pending() >= records:
+		return metrics.PauseRecords
+	case full:
+		return metrics.PauseBytes
+	case c.setUsed >= set:
+		return metrics.PauseCompleted
+	case ahead:
+		return far
+	}
+	return ""
 }
 
-func (c *claim) hasRoom() bool {
-	return c.offsets.Pending() <= c.relay.deps.Window.Records/2 && c.share.Roomy()
-}
+// hasRoom reports whether there is room again for a claim that had none. The caller
+// holds mu.
+func (c *claim) hasRoom() bool { return c.paused != "" && c.whyPause(c.paused == far) == "" }
 
 // ahead reports whether nothing behind the newest record is normally due within
 // the horizon. A record is due at its timestamp plus its tier's least delay or
@@ -36,21 +67,9 @@ func (c *claim) ahead(now time.Time) bool {
 	return least > 0 && c.newest.Add(least).After(now.Add(c.relay.deps.Window.Horizon))
 }
 
-func (c *claim) pause() {
-	c.consumer.group.Pause(c.topicPartition())
-	c.setPaused(true)
-}
-
 func (c *claim) resume() {
 	c.consumer.group.Resume(c.topicPartition())
-	c.setPaused(false)
 	c.fetching = time.Now()
-}
-
-func (c *claim) setPaused(paused bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.paused = paused
 }
 
 func (c *claim) topicPartition() map[string][]int32 {

@@ -5,6 +5,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/retryd/retryd/internal/metrics"
 	"github.com/retryd/retryd/internal/window"
 )
 
@@ -78,6 +81,66 @@ func TestCompletedRecordsAboveAStuckOneDoNotStopReading(t *testing.T) {
 		}
 		r.complete(stuck)
 	})
+}
+
+func TestReadingPausesWhileTheCompletedSetDoesNotFit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, source{topic: rigTopic, label: "1", step: 1}, window.Config{Records: 10, Horizon: time.Hour})
+		defer r.stop()
+		for _, step := range []struct {
+			used   float64
+			paused bool
+		}{{.99, false}, {1, true}, {.75, true}, {.74, false}, {.99, false}} {
+			r.claim.mu.Lock()
+			r.claim.setUsed = step.used
+			r.claim.mu.Unlock()
+			r.nudge()
+			synctest.Wait()
+			if r.group.isPaused() != step.paused {
+				t.Errorf("with %v of the room used, paused is %v", step.used, !step.paused)
+			}
+		}
+	})
+}
+
+// A tier pauses again and again because it was read far enough ahead. Then it needs no
+// more room than at other times to go on.
+func TestReadingFarAheadLowersNoMark(t *testing.T) {
+	r := newStoppedRig(t, minute, windowOf(10))
+	for offset := range int64(9) {
+		r.claim.take(message(offset, time.Now()))
+	}
+	r.claim.setUsed = .99
+	for _, step := range []struct {
+		ahead bool
+		want  metrics.Pause
+	}{{true, far}, {false, ""}} {
+		if r.claim.paused = r.claim.whyPause(step.ahead); r.claim.paused != step.want {
+			t.Errorf("ahead %v: paused for %q, want %q", step.ahead, r.claim.paused, step.want)
+		}
+	}
+}
+
+func TestPausesAndTheirReasonsAreMeasured(t *testing.T) {
+	r := newStoppedRig(t, minute, windowOf(1))
+	registry := prometheus.NewRegistry()
+	r.consumer.metrics = metrics.New(registry, "test").Relay("orders", 3).Tier("1")
+	r.claim.take(message(0, time.Now()))
+	r.claim.setUsed = .5
+	r.claim.throttle(time.Now())
+	r.session.noteWindow()
+	tier := map[string]string{"relay": "orders", "tier": "1"}
+	if used := sample(t, registry, "retryd_completed_set_ratio", tier).GetGauge().GetValue(); used != .5 {
+		t.Errorf("completed set %v, want 0.5", used)
+	}
+	tier["reason"] = "records"
+	if n := sample(t, registry, "retryd_paused_partitions", tier).GetGauge().GetValue(); n != 1 {
+		t.Errorf("%v partitions are paused, want 1", n)
+	}
+	r.session.forget()
+	if n := sample(t, registry, "retryd_paused_partitions", tier).GetGauge().GetValue(); n != 0 {
+		t.Errorf("%v partitions are paused after the session", n)
+	}
 }
 
 func TestPauseOfAnEarlierSessionIsLifted(t *testing.T) {

@@ -28,17 +28,22 @@ var (
 //	1:<checksum>:<topic id>:<completed>
 //
 // The checksum is CRC-32C over the rest and the offset, in eight hexadecimal
-// digits. The topic id is base64url. The last field is kept for the set of
-// completed offsets above the committed one. It is empty now, and whatever a
-// later retryd writes there is read past.
+// digits. The topic id is base64url. The last field is empty while nothing above the
+// committed offset is completed. Whatever a later retryd writes behind it is read past.
 type Metadata struct {
-	TopicID [16]byte // of KIP-516: it changes when a topic is deleted and made anew
+	TopicID   [16]byte // of KIP-516: it changes when a topic is deleted and made anew
+	Completed []Run    // above the committed offset; at most MaxRuns
 }
 
-// Encode returns the text to be committed together with offset.
-func (m Metadata) Encode(offset int64) string {
+// Encode returns the text to be committed together with offset, of at most limit
+// characters if the set alone makes it longer than that: a set that does not fit is
+// cut, and its lowest offsets are written. used is how full the room for the set is: 1
+// or more says that it was cut.
+func (m Metadata) Encode(offset int64, limit int) (text string, used float64) {
 	body := base64.RawURLEncoding.EncodeToString(m.TopicID[:]) + ":"
-	return fmt.Sprintf("%s:%08x:%s", metadataVersion, metadataChecksum(body, offset), body)
+	set, used := writeSet(m.Completed, offset, limit-len("1:12345678:")-len(body))
+	body += set
+	return fmt.Sprintf("%s:%08x:%s", metadataVersion, metadataChecksum(body, offset), body), used
 }
 
 // ParseMetadata parses what was committed together with offset. The error is one
@@ -58,11 +63,11 @@ func ParseMetadata(s string, offset int64) (Metadata, error) {
 	if !ok || sum != fmt.Sprintf("%08x", metadataChecksum(body, offset)) {
 		return Metadata{}, ErrMetadataCorrupt
 	}
-	return parseMetadataBody(body)
+	return parseMetadataBody(body, offset)
 }
 
-func parseMetadataBody(body string) (Metadata, error) {
-	id, _, ok := strings.Cut(body, ":")
+func parseMetadataBody(body string, offset int64) (Metadata, error) {
+	id, rest, ok := strings.Cut(body, ":")
 	var m Metadata
 	if !ok || base64.RawURLEncoding.DecodedLen(len(id)) != len(m.TopicID) {
 		return Metadata{}, ErrMetadataCorrupt
@@ -70,6 +75,12 @@ func parseMetadataBody(body string) (Metadata, error) {
 	if _, err := base64.RawURLEncoding.Strict().Decode(m.TopicID[:], []byte(id)); err != nil {
 		return Metadata{}, fmt.Errorf("%w: topic id: %w", ErrMetadataCorrupt, err)
 	}
+	set, _, _ := strings.Cut(rest, ":")
+	completed, err := readSet(set, offset)
+	if err != nil {
+		return Metadata{}, fmt.Errorf("%w: %w", ErrMetadataCorrupt, err)
+	}
+	m.Completed = completed
 	return m, nil
 }
 
