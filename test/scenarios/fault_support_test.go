@@ -51,8 +51,7 @@ func sequence(id string) int {
 
 // repeatSpan is how long before the end of an owner a record can have been
 // complete without an acknowledged commit that says so: commits are made every
-// second, what is complete above one that is not shows only in a later commit, and
-// the machine is slow.
+// second, and the machine is slow.
 const repeatSpan = 3 * time.Second
 
 // checkRepeats fails the test unless the report breaks no promise and every record
