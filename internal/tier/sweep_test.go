@@ -92,6 +92,27 @@ func TestNothingIsMovedToWhereItWouldBeReadAgainAtOnce(t *testing.T) {
 	})
 }
 
+func TestLowestOffsetsAreMovedWhenTheCompletedSetIsNearlyFull(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, park := parking(t)
+		for range 40 {
+			r.holds(month)
+		}
+		r.claim.setUsed = pressingShare
+		r.start()
+		defer r.stop()
+		synctest.Wait()
+		if n, low := len(park.written()), r.low(); n != 11 || low != 11 {
+			t.Errorf("%d writes, watermark %d; want the lowest quarter moved at once, and the watermark behind it", n, low)
+		}
+		time.Sleep(tickInterval)
+		synctest.Wait()
+		if low := r.low(); low <= 11 {
+			t.Errorf("watermark %d, want more moved while the set is as full as before", low)
+		}
+	})
+}
+
 // silentWriter acknowledges nothing by itself.
 type silentWriter struct{ dones []kafka.Done }
 
