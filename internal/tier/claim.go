@@ -46,6 +46,7 @@ type claim struct {
 	pressed   policy.Cause    // what pressed at the last sweep
 	nextSweep time.Time
 
+	timer   *time.Timer   // wakes run; set under mu, also by who takes what was due first
 	wake    chan struct{} // something under mu changed that run waits for
 	turning pulse         // of run's loop
 
@@ -79,6 +80,7 @@ func newClaim(s *session, partition int32, start int64) *claim {
 		share:   s.consumer.relay.budget.Join(),
 		asked:   true,
 		seen:    snapshot{next: start},
+		timer:   time.NewTimer(tickInterval),
 		wake:    make(chan struct{}, 1),
 		idle:    make(chan struct{}),
 	}
@@ -89,8 +91,7 @@ func newClaim(s *session, partition int32, start int64) *claim {
 func (c *claim) run(ctx context.Context, messages <-chan *sarama.ConsumerMessage) {
 	defer c.release()
 	c.resume() // a pause outlives the session that made it
-	timer := time.NewTimer(tickInterval)
-	defer timer.Stop()
+	defer c.timer.Stop()
 	defer c.turning.rest()
 	for {
 		now := time.Now()
@@ -101,7 +102,7 @@ func (c *claim) run(ctx context.Context, messages <-chan *sarama.ConsumerMessage
 		c.park(now)
 		c.throttle(now)
 		c.lookIfAsked(now)
-		timer.Reset(c.offer(now))
+		c.offer(now)
 		select {
 		case <-ctx.Done():
 			return
@@ -111,7 +112,7 @@ func (c *claim) run(ctx context.Context, messages <-chan *sarama.ConsumerMessage
 			}
 			c.takeSome(m, messages)
 		case <-c.wake:
-		case <-timer.C:
+		case <-c.timer.C:
 		}
 	}
 }
@@ -129,16 +130,16 @@ func (c *claim) takeSome(m *sarama.ConsumerMessage, messages <-chan *sarama.Cons
 	}
 }
 
-// offer gives the claim its turn if a record may leave, and returns how long run may
-// sleep: until the next one is due, at most a tick.
-func (c *claim) offer(now time.Time) time.Duration {
+// offer gives the claim its turn if a record may leave, and has run sleep until the next
+// one is due.
+func (c *claim) offer(now time.Time) {
 	c.mu.Lock()
-	may, wait := c.mayLeave(now), c.untilDue(now)
+	may := c.mayLeave(now)
+	c.sleep(now)
 	c.mu.Unlock()
 	if may {
 		c.relay.turns.add(c)
 	}
-	return wait
 }
 
 // nudge makes run look again; it does not block.

@@ -32,6 +32,24 @@ func TestHoldNeverDeliversEarly(t *testing.T) {
 	})
 }
 
+func TestEachRecordLeavesWhenItIsDue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := tierRig(t)
+		defer r.stop()
+		begin := time.Now()
+		for i := range 50 { // mixed, and some at the same time
+			r.read(begin.Add(time.Second + time.Duration(i*37%25)*7*time.Millisecond))
+		}
+		for range 50 {
+			j := r.worker()
+			if late := time.Since(time.UnixMilli(j.due)); late != 0 {
+				t.Errorf("offset %d left %v after it was due", j.record.Offset, late)
+			}
+			r.complete(j)
+		}
+	})
+}
+
 func TestWaitingRecordDoesNotBlockADueOneBehindIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := tierRig(t)

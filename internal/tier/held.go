@@ -33,7 +33,11 @@ func (c *claim) takeDue() (j *job, more bool) {
 	}
 	j, _ = c.window.Pop()
 	c.note(j)
-	return j, c.isDue(now)
+	more = c.isDue(now)
+	if !more {
+		c.sleep(now) // run saw only what was due first
+	}
+	return j, more
 }
 
 // mayLeave reports whether a record is due and may be attempted. What keeps it back
@@ -73,16 +77,16 @@ func (c *claim) renewAhead(now time.Time) {
 	}
 }
 
-// untilDue returns how long it takes until something is due that is not yet, at most a
-// tick. The caller holds mu.
-func (c *claim) untilDue(now time.Time) time.Duration {
+// sleep has run wake when the next record is due, after a tick at most. The caller holds
+// mu.
+func (c *claim) sleep(now time.Time) {
 	wait := tickInterval
 	for _, heap := range c.heaps() {
 		if due, _, ok := heap.Top(); ok && due > now.UnixMilli() {
 			wait = min(wait, time.UnixMilli(due).Sub(now))
 		}
 	}
-	return wait
+	c.timer.Reset(wait)
 }
 
 // resend writes again what is judged and could not be written; that needs neither
