@@ -34,6 +34,9 @@ type conn struct {
 	kept     bool      // it has carried a request before
 	until    time.Time // while idle: when it has to be closed
 	scratch  [1024]byte
+
+	watched context.Context // whose end interrupts; it outlives the exchange, since the next one mostly has the same
+	unwatch func() bool
 }
 
 // wire counts the bytes that the kernel took, which is how it is known whether any
@@ -132,9 +135,27 @@ func (c *conn) drain(resp *fasthttp.Response, keep int) (head []byte, whole bool
 	return head, false
 }
 
+// watch has the end of ctx interrupt what runs on the connection. It returns false if
+// the end of another one has, or is about to: the connection is of no more use.
+func (c *conn) watch(ctx context.Context) bool {
+	if c.watched == ctx {
+		return true
+	}
+	if c.unwatch != nil && !c.unwatch() {
+		return false
+	}
+	c.watched, c.unwatch = ctx, context.AfterFunc(ctx, c.interrupt)
+	return true
+}
+
 // interrupt ends what runs on the connection.
 func (c *conn) interrupt() { _ = c.SetDeadline(time.Unix(1, 0)) }
 
 // Close closes without TLS's close_notify, which may wait 5 s for a peer that does
 // not read (crypto/tls, Conn.Close) and which tells a server nothing new.
-func (c *conn) Close() error { return c.wire.Close() }
+func (c *conn) Close() error {
+	if c.unwatch != nil {
+		c.unwatch()
+	}
+	return c.wire.Close()
+}

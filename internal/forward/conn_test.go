@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -338,5 +339,94 @@ func TestCloseDropsConnectionsInUseAfterTheirAttempt(t *testing.T) {
 		if got := time.Since(start); got != time.Second {
 			t.Errorf("closed after %s, want right after the attempt", got)
 		}
+	})
+}
+
+// twice answers the first request on each connection, and then nothing more.
+func twice(nc net.Conn) {
+	var s wireServer
+	r := bufio.NewReader(nc)
+	s.read(r)
+	_, _ = io.WriteString(nc, ok)
+	_, _ = io.Copy(io.Discard, r)
+}
+
+func TestAttemptOnAKeptConnectionEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := pipeClient(t, twice)
+		defer c.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		for _, want := range []policy.Outcome{
+			{Status: 200},
+			{Class: policy.ClassTransient, Kind: policy.KindTimeout, Error: "stopped before a response", Duration: 3 * time.Second},
+		} {
+			wantOutcome(t, c.Attempt(ctx, fullRequest()), want)
+		}
+	})
+}
+
+func TestConnectionGoesFromOneContextToTheNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var connections atomic.Int64
+		c := pipeClient(t, func(nc net.Conn) {
+			connections.Add(1)
+			var s wireServer
+			for r := bufio.NewReader(nc); s.read(r); {
+				_, _ = io.WriteString(nc, ok)
+			}
+		})
+		defer c.Close()
+		first, end := context.WithCancel(t.Context())
+		second, endSecond := context.WithCancel(t.Context())
+		defer endSecond()
+		for _, ctx := range []context.Context{first, second, first} {
+			wantOutcome(t, c.Attempt(ctx, fullRequest()), policy.Outcome{Status: 200})
+		}
+		if n := connections.Load(); n != 1 {
+			t.Errorf("%d connections, want one for all contexts that go on", n)
+		}
+		end()
+		synctest.Wait() // the idle connection was interrupted
+		wantOutcome(t, c.Attempt(second, fullRequest()), policy.Outcome{Status: 200})
+		if n := connections.Load(); n != 2 {
+			t.Errorf("%d connections, want another one in place of that which an end has interrupted", n)
+		}
+	})
+}
+
+// overtaken is a connection whose context ends, and interrupts it, just before an
+// exchange sets its deadline.
+type overtaken struct {
+	net.Conn
+	end         func()
+	interrupted chan struct{}
+	exchanges   int
+}
+
+func (c *overtaken) SetDeadline(at time.Time) error {
+	if at.Before(time.Now()) {
+		defer close(c.interrupted)
+	} else if c.exchanges++; c.exchanges == 2 {
+		c.end()
+		<-c.interrupted
+	}
+	return c.Conn.SetDeadline(at)
+}
+
+func TestDeadlineDoesNotUndoTheEndOfTheContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := pipeClient(t, twice)
+		defer c.Close()
+		ctx, end := context.WithCancel(t.Context())
+		dial := c.dial
+		c.dial = func(ctx context.Context) (*conn, *failure) {
+			cn, f := dial(ctx)
+			wire := &overtaken{Conn: cn.wire.Conn, end: end, interrupted: make(chan struct{})}
+			return newConn(wire), f
+		}
+		wantOutcome(t, c.Attempt(ctx, fullRequest()), policy.Outcome{Status: 200})
+		wantOutcome(t, c.Attempt(ctx, fullRequest()), policy.Outcome{
+			Class: policy.ClassTransient, Kind: policy.KindTimeout, Error: "stopped before a response"})
 	})
 }

@@ -141,8 +141,14 @@ func (c *Client) send(ctx context.Context, start time.Time, req *fasthttp.Reques
 // any byte of the request left this process.
 func (c *Client) sendOn(ctx context.Context, cn *conn, deadline time.Time, req *fasthttp.Request, resp *fasthttp.Response) (head []byte, sent bool, f *failure) {
 	keep := time.Duration(0)
+	defer func() { c.idle.put(cn, keep) }()
 	_ = cn.SetDeadline(deadline) // fails only on a closed connection, as does what follows
-	release := context.AfterFunc(ctx, cn.interrupt)
+	if !cn.watch(ctx) {
+		return nil, false, exchangeFailure(errStale, nil, c.timeout)
+	}
+	if ctx.Err() != nil { // perhaps before the deadline was set: nothing ends the exchange
+		return nil, false, stopped()
+	}
 	sent, err := cn.exchange(req, resp)
 	if err != nil {
 		f = exchangeFailure(err, cn.readErr, c.timeout)
@@ -153,10 +159,9 @@ func (c *Client) sendOn(ctx context.Context, cn *conn, deadline time.Time, req *
 			keep = c.keepFor(resp)
 		}
 	}
-	if !release() {
+	if ctx.Err() != nil {
 		keep = 0 // interrupt has run, or is about to
 	}
-	c.idle.put(cn, keep)
 	return head, sent, f
 }
 

@@ -140,11 +140,7 @@ func (r *Relay) Run(ctx, abort context.Context, cluster *kafka.Cluster) {
 	context.AfterFunc(working, r.turns.end)
 	var workers, consumers sync.WaitGroup
 	for i := range r.working {
-		workers.Go(func() {
-			own, cancel := context.WithCancel(working) // an attempt waits for its end: all for one would queue for its lock
-			defer cancel()
-			r.work(own, &r.working[i])
-		})
+		workers.Go(func() { r.work(working, &r.working[i]) })
 	}
 	for _, c := range r.expect(sources) {
 		consumers.Go(func() { c.run(ctx, abort) })
