@@ -22,7 +22,7 @@ import (
 )
 
 // A request is a few lines and an answer at most some megabytes, so a client that
-// needs longer is broken or hostile. The idle time is longer than the usual scrape
+// needs longer is broken or hostile, but for profiles. The idle time is longer than the usual scrape
 // interval of 15 s to 1 min, so that scrapes reuse their connection.
 const (
 	readHeaderTimeout = 5 * time.Second

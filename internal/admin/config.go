@@ -9,6 +9,7 @@ import (
 // Config is the admin listener.
 type Config struct {
 	Listen string `mapstructure:"listen"` // host:port; empty: no listener
+	Pprof  bool   `mapstructure:"pprof"`  // serve the Go runtime's profiles, to this host alone
 }
 
 // DefaultConfig listens on this host only: the listener has no login.

@@ -53,6 +53,9 @@ func handler(c Config, g prometheus.Gatherer, s Source, log *zap.Logger) http.Ha
 		ErrorHandling:       promhttp.ContinueOnError,
 		MaxRequestsInFlight: maxScrapes,
 	}))
+	if c.Pprof {
+		profiles(mux)
+	}
 	return guarded(newHosts(c), mux)
 }
 

@@ -29,6 +29,7 @@ func TestEnvironmentSetsEveryKeyOutsideLists(t *testing.T) {
 		"state_dir":                             {"/var/lib/retryd", "/var/lib/retryd"},
 		"stop_timeout":                          {"1h", "1h0m0s"},
 		"admin.listen":                          {":1", ":1"},
+		"admin.pprof":                           {"true", "true"},
 		"log.level":                             {"debug", "debug"},
 		"log.format":                            {"json", "json"},
 		"defaults.topic":                        {"b", "b"},
