@@ -22,6 +22,8 @@ func TestEnvironmentSetsEveryKeyOutsideLists(t *testing.T) {
 		"kafka.brokers":                         {"k1:9092, k2:9092", "[k1:9092 k2:9092]"},
 		"kafka.session_timeout":                 {"6s", "6s"},
 		"kafka.client_id":                       {"other", "other"},
+		"kafka.instance_id":                     {"host-1", "host-1"},
+		"kafka.partition_assignment":            {"cooperative-sticky", "cooperative-sticky"},
 		"topics.create":                         {"false", "false"},
 		"window.records":                        {"7", "7"},
 		"window.bytes":                          {"3MiB", "3MiB"},

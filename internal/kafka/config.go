@@ -10,10 +10,18 @@ import (
 
 // Config is how the cluster is reached.
 type Config struct {
-	Brokers        []string      `mapstructure:"brokers"`         // host:port
-	SessionTimeout time.Duration `mapstructure:"session_timeout"` // group membership lost after this silence
-	ClientID       string        `mapstructure:"client_id"`
+	Brokers             []string      `mapstructure:"brokers"`         // host:port
+	SessionTimeout      time.Duration `mapstructure:"session_timeout"` // group membership lost after this silence
+	ClientID            string        `mapstructure:"client_id"`
+	InstanceID          string        `mapstructure:"instance_id"`          // group.instance.id of a static member (KIP-345); empty: a dynamic one
+	PartitionAssignment string        `mapstructure:"partition_assignment"` // AssignSticky or AssignCooperativeSticky
 }
+
+// How the partitions of a group are shared out among its members.
+const (
+	AssignSticky            = "sticky"             // at each rebalance every member lets go of all partitions
+	AssignCooperativeSticky = "cooperative-sticky" // only of those that move (KIP-429)
+)
 
 // TopicsConfig says what may be done about topics.
 type TopicsConfig struct {
@@ -30,7 +38,8 @@ const (
 )
 
 // MaxTopicName is the longest topic name that Kafka accepts, in characters
-// (org.apache.kafka.common.internals.Topic).
+// (org.apache.kafka.common.internals.Topic), and the longest group.instance.id, for
+// which the same rules hold.
 const MaxTopicName = 249
 
 var nameCharset = regexp.MustCompile(`^[a-zA-Z0-9._-]+$`)
@@ -39,9 +48,10 @@ var nameCharset = regexp.MustCompile(`^[a-zA-Z0-9._-]+$`)
 // Kafka's own clients (KIP-735): it rides out the restart of a broker.
 func DefaultConfig() Config {
 	return Config{
-		Brokers:        []string{"127.0.0.1:9092"},
-		SessionTimeout: 45 * time.Second,
-		ClientID:       "retryd",
+		Brokers:             []string{"127.0.0.1:9092"},
+		SessionTimeout:      45 * time.Second,
+		ClientID:            "retryd",
+		PartitionAssignment: AssignSticky,
 	}
 }
 
@@ -67,6 +77,12 @@ func (c Config) Validate() []error {
 	if !nameCharset.MatchString(c.ClientID) {
 		errs = append(errs, fmt.Errorf("client_id: %q must be letters, digits, \".\", \"_\" and \"-\", at least one", c.ClientID))
 	}
+	if err := checkName("an instance id", c.InstanceID); c.InstanceID != "" && err != nil {
+		errs = append(errs, fmt.Errorf("instance_id: %w", err))
+	}
+	if c.PartitionAssignment != AssignSticky && c.PartitionAssignment != AssignCooperativeSticky {
+		errs = append(errs, fmt.Errorf("partition_assignment: %q must be %s or %s", c.PartitionAssignment, AssignSticky, AssignCooperativeSticky))
+	}
 	return errs
 }
 
@@ -83,14 +99,16 @@ func checkBroker(broker string) error {
 
 // CheckTopicName returns an error that says what Kafka would not accept about
 // name, without naming a key.
-func CheckTopicName(name string) error {
+func CheckTopicName(name string) error { return checkName("a topic name", name) }
+
+func checkName(what, name string) error {
 	switch {
 	case len(name) > MaxTopicName:
-		return fmt.Errorf("%q... is not a topic name: Kafka allows %d characters, not %d", name[:40], MaxTopicName, len(name))
+		return fmt.Errorf("%q... is not %s: Kafka allows %d characters, not %d", name[:40], what, MaxTopicName, len(name))
 	case name == "." || name == "..":
-		return fmt.Errorf("%q is not a topic name: Kafka reserves it", name)
+		return fmt.Errorf("%q is not %s: Kafka reserves it", name, what)
 	case !nameCharset.MatchString(name):
-		return fmt.Errorf("%q is not a topic name: Kafka allows letters, digits, \".\", \"_\" and \"-\", at least one", name)
+		return fmt.Errorf("%q is not %s: Kafka allows letters, digits, \".\", \"_\" and \"-\", at least one", name, what)
 	}
 	return nil
 }

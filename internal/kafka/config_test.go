@@ -27,6 +27,21 @@ func TestConfigValidate(t *testing.T) {
 			`brokers[3]: the port of "b:0" is not a number from 1 to 65535`,
 			`session_timeout: must be 1s to 30m, not 0s`,
 			`client_id: "" must be letters, digits, ".", "_" and "-", at least one`,
+			`partition_assignment: "" must be sticky or cooperative-sticky`,
+		}},
+		{"static member", func(c *Config) { c.InstanceID = "host-1.example_com" }, nil},
+		{"no instance id", func(c *Config) { c.InstanceID = "host 1" }, []string{
+			`instance_id: "host 1" is not an instance id: Kafka allows letters, digits, ".", "_" and "-", at least one`,
+		}},
+		{"reserved instance id", func(c *Config) { c.InstanceID = ".." }, []string{
+			`instance_id: ".." is not an instance id: Kafka reserves it`,
+		}},
+		{"long instance id", func(c *Config) { c.InstanceID = strings.Repeat("a", 250) }, []string{
+			`instance_id: "` + strings.Repeat("a", 40) + `"... is not an instance id: Kafka allows 249 characters, not 250`,
+		}},
+		{"cooperative", func(c *Config) { c.PartitionAssignment = "cooperative-sticky" }, nil},
+		{"another assignor", func(c *Config) { c.PartitionAssignment = "range" }, []string{
+			`partition_assignment: "range" must be sticky or cooperative-sticky`,
 		}},
 		{"session too short", func(c *Config) { c.SessionTimeout = 999 * time.Millisecond }, []string{
 			`session_timeout: must be 1s to 30m, not 999ms`,

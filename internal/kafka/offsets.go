@@ -34,6 +34,7 @@ func (o Offsets) Set(topic string, partition int32, c Committed) {
 // Member is one member of a consumer group in one generation.
 type Member struct {
 	Group      string
+	Instance   string // of a static member (KIP-345), else empty
 	ID         string
 	Generation int32
 }
@@ -68,15 +69,18 @@ func (c *Cluster) Committed(group string, topics map[string][]int32) (Offsets, e
 	return offsets, nil
 }
 
-// Commit writes all positions in one request. ErrFenced is final; after any other
-// error nothing may be taken as committed, and the caller tries again. A *PlanError
-// says that somebody has to grant access first.
+// Commit writes all positions in one request. ErrFenced is final for the member; after
+// any other error nothing may be taken as committed, and the caller tries again. A
+// *PlanError says that somebody has to grant access first.
 //
 // Unlike a group session's marks, a commit may repeat an offset with other
 // metadata, and its error is known.
 func (c *Cluster) Commit(m Member, offsets Offsets) error {
 	req := sarama.NewOffsetCommitRequest(c.client.Config(), m.Group)
 	req.ConsumerID, req.ConsumerGroupGeneration = m.ID, m.Generation
+	if m.Instance != "" {
+		req.GroupInstanceId = &m.Instance
+	}
 	for topic, partitions := range offsets {
 		for p, at := range partitions {
 			req.AddBlockWithLeaderEpoch(topic, p, at.Offset, -1, 0, at.Metadata)

@@ -129,6 +129,26 @@ func TestCommitOfAStaleMemberIsFenced(t *testing.T) {
 	}
 }
 
+// A static member's place is taken by the next one with its instance id.
+func TestCommitOfAnInstanceThatWasReplacedIsFenced(t *testing.T) {
+	config := startBroker(t)
+	c := connect(t, config)
+	createTopic(t, c, "a", 1, nil)
+	config.InstanceID = "one"
+	older := join(t, config, "g", "a")
+	at := Offsets{"a": {0: {Offset: 1}}}
+	if err := c.Commit(older, at); err != nil {
+		t.Fatalf("the only instance: %v", err)
+	}
+	newer := join(t, config, "g", "a")
+	if err := c.Commit(older, at); !errors.Is(err, ErrFenced) || !errors.Is(err, sarama.ErrFencedInstancedId) {
+		t.Errorf("commit of the older one: %v, want %v", err, sarama.ErrFencedInstancedId)
+	}
+	if err := c.Commit(newer, at); err != nil {
+		t.Errorf("commit of the newer one: %v", err)
+	}
+}
+
 func TestCommitFollowsItsCoordinator(t *testing.T) {
 	fake, config := startFake(t, kfake.NumBrokers(3), kfake.SeedTopics(1, "a"))
 	c := connect(t, config)
@@ -200,13 +220,13 @@ func join(t *testing.T, c Config, group, topic string) Member {
 	go func() { consumed <- g.Consume(ctx, []string{topic}, idle(joined)) }()
 	t.Cleanup(func() {
 		leave()
-		if err := errors.Join(<-consumed, g.Close()); err != nil {
+		if err := errors.Join(<-consumed, g.Close()); err != nil && !errors.Is(err, sarama.ErrFencedInstancedId) {
 			t.Error(err)
 		}
 		<-left
 	})
 	m := receive(t, "the member to join", joined)
-	m.Group = group
+	m.Group, m.Instance = group, c.InstanceID
 	return m
 }
 

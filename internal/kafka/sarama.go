@@ -53,7 +53,8 @@ func (c Config) ConsumerConfig(rebalance time.Duration, groups int) (s *sarama.C
 	s.Consumer.Group.Rebalance.Timeout = rebalance
 	// A join is answered when the other members have joined, or are given up.
 	s.Net.ReadTimeout = max(s.Net.ReadTimeout, rebalance+5*time.Second)
-	s.Consumer.Group.Rebalance.GroupStrategies = []sarama.BalanceStrategy{sarama.NewBalanceStrategySticky()}
+	s.Consumer.Group.Rebalance.GroupStrategies = c.strategies()
+	s.Consumer.Group.InstanceId = c.InstanceID
 	s.Consumer.IsolationLevel = sarama.ReadCommitted
 	s.Consumer.MaxProcessingTime = 10 * time.Millisecond // one slow partition delays the others of its broker by at most this
 	s.Consumer.MaxWaitTime = c.fetchWait(groups)
@@ -62,6 +63,18 @@ func (c Config) ConsumerConfig(rebalance time.Duration, groups int) (s *sarama.C
 	s.Consumer.Fetch.MaxBytes = 8 * fetchBytes(groups)
 	s.Consumer.Return.Errors = true
 	return s, connections.hangUp
+}
+
+// strategies are the ways in which this member may be given partitions, its favourite
+// first; a group takes one that all its members know. sticky members also know
+// cooperative-sticky, in which they too let go of everything at each rebalance, so that
+// members of both kinds work together while the option is being changed.
+func (c Config) strategies() []sarama.BalanceStrategy {
+	cooperative := sarama.NewBalanceStrategyCooperativeSticky()
+	if c.PartitionAssignment == AssignCooperativeSticky {
+		return []sarama.BalanceStrategy{cooperative}
+	}
+	return []sarama.BalanceStrategy{sarama.NewBalanceStrategySticky(), cooperative}
 }
 
 // RebalanceTimeout is how long a member of a group needs at most to let go of its

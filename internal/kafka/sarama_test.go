@@ -51,6 +51,25 @@ func TestConsumersLeaveCommitsToRetryd(t *testing.T) {
 	}
 }
 
+// A group takes a way to share out its partitions that all its members know.
+func TestMembersOfBothAssignmentsHaveOneInCommon(t *testing.T) {
+	for assignment, want := range map[string][]string{
+		AssignSticky:            {"sticky", "cooperative-sticky"},
+		AssignCooperativeSticky: {"cooperative-sticky"},
+	} {
+		c := DefaultConfig()
+		c.PartitionAssignment = assignment
+		s, _ := c.ConsumerConfig(time.Minute, 1)
+		var got []string
+		for _, strategy := range s.Consumer.Group.Rebalance.GroupStrategies {
+			got = append(got, strategy.Name())
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", assignment, diff)
+		}
+	}
+}
+
 // Heartbeats and the goodbye to a group wait behind a fetch.
 func TestFetchesWaitLongerTheMoreGroupsThereAre(t *testing.T) {
 	tests := []struct {

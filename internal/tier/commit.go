@@ -16,7 +16,7 @@ const (
 	commitsMayFail = 15 * time.Second
 )
 
-// writeCommits is the group's one commit writer.
+// writeCommits commits what is complete until ctx ends.
 func (s *session) writeCommits(ctx context.Context) {
 	tick := time.NewTicker(commitInterval)
 	defer tick.Stop()
@@ -37,20 +37,53 @@ func (s *session) writeCommits(ctx context.Context) {
 	}
 }
 
-// cannotCommit tells of a commit that failed, and when it began. A member that was put
-// out of its group begins another session by itself.
+// cannotCommit tells of a commit that failed, and when it began. Being fenced lasts a
+// moment while the member joins another generation within its session; else the session
+// ends, and its last commit tells.
 func (s *session) cannotCommit(err error, began time.Time) {
 	c, now := s.consumer, time.Now()
 	c.lastError.note(now, explain(err))
 	if errors.Is(err, kafka.ErrFenced) {
-		s.fenced(err)
 		return
 	}
+	if isFault(err) || s.matters(now.Sub(s.failingSince(began)), now) {
+		c.relay.raise(kindCommit, c.source.group, err)
+	}
+}
+
+// failingSince returns when the first of the commits that failed in a row began, of
+// which the newest began at a time.
+func (s *session) failingSince(began time.Time) time.Time {
+	s.committing.Lock()
+	defer s.committing.Unlock()
 	if s.failing.IsZero() {
 		s.failing = began
 	}
-	if isFault(err) || s.matters(now.Sub(s.failing), now) {
-		c.relay.raise(kindCommit, s.member.Group, err)
+	return s.failing
+}
+
+// lastCommit commits for the last time, for what is complete, and tells what follows if
+// that fails.
+func (s *session) lastCommit() {
+	switch err := s.commitLast(); {
+	case errors.Is(err, kafka.ErrFenced):
+		s.fenced(err)
+	case kafka.NoTopic(err): // nor is there anything to deliver again
+	case err != nil:
+		s.consumer.relay.warn("last commit of the session is missing: what was completed since the one before is delivered again", s.consumer.source.topic, err)
+	}
+}
+
+// commitLast tries for kafka.CommitTimeout, unless the topic is gone or what is in flight
+// is given up. Being fenced is final when the session has ended.
+func (s *session) commitLast() error {
+	ended := s.assignment.Context()
+	for deadline := time.Now().Add(kafka.CommitTimeout); ; sleep(s.consumer.abort, 100*time.Millisecond) {
+		err := s.commit(false)
+		final := err == nil || kafka.NoTopic(err) || errors.Is(err, kafka.ErrFenced) && ended.Err() != nil
+		if final || time.Now().After(deadline) || s.consumer.abort.Err() != nil {
+			return err
+		}
 	}
 }
 
@@ -70,11 +103,14 @@ func (s *session) matters(failing time.Duration, now time.Time) bool {
 // is completed above it; if everything is asked for, what is unchanged too, which renews
 // the lease.
 func (s *session) commit(everything bool) error {
+	s.committing.Lock()
+	defer s.committing.Unlock()
 	s.consumer.writing.beat(s.consumer.relay.age())
 	defer s.consumer.writing.rest()
 	topic := s.consumer.source.topic
 	offsets, now := kafka.Offsets{}, map[int32]position{}
-	for p, c := range s.claims {
+	member, claims := s.current()
+	for p, c := range claims {
 		last := s.acked[p]
 		at := c.position(last, s.metadataLimit())
 		now[p] = at
@@ -86,7 +122,7 @@ func (s *session) commit(everything bool) error {
 		return nil
 	}
 	sent := time.Now()
-	err := s.consumer.relay.cluster.Commit(s.member, offsets)
+	err := s.consumer.relay.cluster.Commit(member, offsets)
 	s.consumer.metrics.Committed(err)
 	if errors.Is(err, kafka.ErrFenced) {
 		s.lease(time.Time{})
@@ -94,11 +130,11 @@ func (s *session) commit(everything bool) error {
 	if err != nil {
 		return err
 	}
-	s.acked = now // only one commit is in flight: begin, the writer, or finish
+	s.acked = now
 	s.failing = time.Time{}
 	s.lease(sent)
-	s.consumer.relay.over(kindCommit, s.member.Group)
-	for _, c := range s.claims {
+	s.consumer.relay.over(kindCommit, member.Group)
+	for _, c := range claims {
 		c.nudge()
 	}
 	return nil

@@ -68,7 +68,7 @@ func committing(t *testing.T) (r *rig, f *field, registry *prometheus.Registry) 
 	r = newStoppedRig(t, minute, windowOf(100))
 	registry = prometheus.NewRegistry()
 	r.consumer.metrics = metrics.New(registry, "test").Relay("orders", 3).Tier("1")
-	r.relay.cluster, r.session.member = f.cluster, kafka.Member{Group: "g", Generation: -1}
+	r.relay.cluster, r.consumer.source.group = f.cluster, "g"
 	return r, f, registry
 }
 

@@ -18,13 +18,16 @@ import (
 const (
 	// rejoinPause is how long a consumer waits after a session that failed.
 	rejoinPause = time.Second
+	// fencedPause is how long it waits after another instance took its place with the
+	// same kafka.instance_id: until that one is gone, no try succeeds.
+	fencedPause = 30 * time.Second
 	// hastySessions is how many sessions in a row may end within rejoinPause before
 	// that counts as a failure: members that join one after another end a few.
 	hastySessions = 5
 )
 
 // consumer is the member of one consumer group: it keeps joining until it is told
-// to stop. Each generation of the group is a session.
+// to stop, one session after the other.
 type consumer struct {
 	relay   *Relay
 	source  source
@@ -89,7 +92,7 @@ func (c *consumer) member(ctx context.Context, client sarama.Client) {
 		case ctx.Err() != nil:
 		case err != nil && !errors.Is(err, context.Canceled): // that was restart
 			c.absent(err)
-			sleep(ctx, rejoinPause)
+			sleep(ctx, pauseAfter(err))
 		case hasty > hastySessions:
 			sleep(ctx, rejoinPause)
 		}
@@ -102,6 +105,14 @@ func (c *consumer) member(ctx context.Context, client sarama.Client) {
 	}
 	drain.Wait()
 	_ = client.Close() // after the group, which needs it to leave
+}
+
+// pauseAfter is how long to wait before joining again.
+func pauseAfter(err error) time.Duration {
+	if errors.Is(err, sarama.ErrFencedInstancedId) {
+		return fencedPause
+	}
+	return rejoinPause
 }
 
 func (c *consumer) consume(ctx context.Context) error {
@@ -141,11 +152,16 @@ func (c *consumer) checkTopic(found map[string]kafka.Topic) {
 		return // a live one is the plan's business
 	}
 	s := c.session.Load()
-	if s == nil || !otherTopic(t.ID, s.topicID) {
-		return
+	switch {
+	case s == nil:
+	case otherTopic(t.ID, s.topicID):
+		c.relay.log.Warn("topic was made anew: it is read from its earliest offset", zap.String(logging.FieldTopic, t.Name))
+		c.restart()
+	case t.Partitions > s.size && c.relay.deps.Kafka.InstanceID != "":
+		// After a restart, the static member that leads its group is not told so, and the
+		// client library looks for new partitions only as the leader (KIP-814).
+		c.restart()
 	}
-	c.relay.log.Warn("topic was made anew: it is read from its earliest offset", zap.String(logging.FieldTopic, t.Name))
-	c.restart()
 }
 
 // looked counts the looks in a row that did not find the topic.
@@ -171,7 +187,7 @@ func (c *consumer) retire() {
 }
 
 // otherTopic reports whether two ids name different topics. Zero is no id: a cluster
-// before Kafka 2.8 has none, and a session without partitions did not ask.
+// before Kafka 2.8 has none.
 func otherTopic(a, b [16]byte) bool {
 	return a != b && a != [16]byte{} && b != [16]byte{}
 }

@@ -33,9 +33,13 @@ func whyJoining(cause error) error {
 }
 
 // isFault tells what a person has to mend from what passes by itself: brokers that
-// do not answer, a group that gathers, another member that was faster.
+// do not answer, a group that gathers, another member that was faster, a member that was
+// put out of its group or let go of its partitions too late.
 func isFault(err error) bool {
-	for _, passing := range []error{errUnchecked, errJoining, errLost, kafka.ErrFenced, sarama.ErrRebalanceInProgress} {
+	for _, passing := range []error{
+		errUnchecked, errJoining, errLost, kafka.ErrFenced,
+		sarama.ErrRebalanceInProgress, sarama.ErrUnknownMemberId, sarama.ErrIllegalGeneration, sarama.ErrRebalanceTimedOut,
+	} {
 		if errors.Is(err, passing) {
 			return false
 		}
@@ -45,6 +49,9 @@ func isFault(err error) bool {
 
 // explain returns an error's text with what to do about it.
 func explain(err error) string {
+	if errors.Is(err, sarama.ErrFencedInstancedId) {
+		return "another instance has taken its place with the same kafka.instance_id: give each instance its own, or stop one of them"
+	}
 	if errors.Is(err, sarama.ErrInvalidSessionTimeout) {
 		return "kafka.session_timeout is outside of what the brokers allow: group.min.session.timeout.ms, by default 6 s, to group.max.session.timeout.ms"
 	}

@@ -152,21 +152,13 @@ func TestStartIsNotTakenForSettledBecauseSomebodyElseIsInTheGroup(t *testing.T) 
 	}
 }
 
-// stranger is the session of a member that the group does not know.
-type stranger struct{ sarama.ConsumerGroupSession }
-
-func (stranger) Claims() map[string][]int32               { return map[string][]int32{"orders": {0}} }
-func (stranger) MemberID() string                         { return "stranger" }
-func (stranger) GenerationID() int32                      { return 7 }
-func (stranger) MarkOffset(string, int32, int64, string)  {}
-func (stranger) ResetOffset(string, int32, int64, string) {}
-
 func TestSharesOfClaimsThatNeverRanAreGivenBack(t *testing.T) {
 	f := newField(t, nil)
 	harness.CreateTopic(t, f.brokers, "orders", 1, nil)
 	part := f.deps.Budget.Part()
 	r := &Relay{deps: f.deps, cluster: f.cluster, log: zap.NewNop(), metrics: f.deps.Metrics.Relay("orders", 0), budget: part}
-	if _, err := r.newConsumer(source{topic: "orders", group: "g", label: "main"}).begin(stranger{}); !errors.Is(err, kafka.ErrFenced) {
+	stranger := &membership{ctx: t.Context(), topic: "orders", id: "stranger", generation: 7, partitions: []int32{0}}
+	if _, err := r.newConsumer(source{topic: "orders", group: "g", label: "main"}).begin(stranger); !errors.Is(err, kafka.ErrFenced) {
 		t.Fatalf("begin of a member that is none: %v, want fenced", err)
 	}
 	limit := int64(f.deps.Window.Bytes)

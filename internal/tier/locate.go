@@ -2,7 +2,6 @@ package tier
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/IBM/sarama"
 	"go.uber.org/zap"
@@ -13,28 +12,21 @@ import (
 	"github.com/retryd/retryd/internal/window"
 )
 
-// locate finds the starting offset of each claim and steers the client to it.
-func (s *session) locate(gs sarama.ConsumerGroupSession, partitions []int32) error {
+// locate finds the starting offset of each partition, makes its claim, and steers the
+// client there, where it has not begun to read.
+func (s *session) locate(gs sarama.ConsumerGroupSession, partitions []int32) (map[int32]*claim, error) {
 	topic, cluster := s.consumer.source.topic, s.consumer.relay.cluster
-	topics, err := cluster.Topics(topic)
-	if err != nil {
-		return err
-	}
-	found, exists := topics[topic]
-	if !exists {
-		return fmt.Errorf("%s: %w", topic, kafka.ErrNoTopic)
-	}
-	s.topicID = found.ID
 	want := map[string][]int32{topic: partitions}
-	committed, err := cluster.Committed(s.member.Group, want)
+	committed, err := cluster.Committed(s.consumer.source.group, want)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	begins, err := cluster.Begins(want)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var flawed flaws
+	claims := make(map[int32]*claim, len(partitions))
 	for _, p := range partitions {
 		at, has := committed[topic][p]
 		start, completed := s.startOf(p, at, has, begins[topic][p], &flawed)
@@ -43,10 +35,10 @@ func (s *session) locate(gs sarama.ConsumerGroupSession, partitions []int32) err
 		gs.ResetOffset(topic, p, start, "")
 		c := newClaim(s, p, start)
 		c.offsets.Restore(completed)
-		s.claims[p] = c
+		claims[p] = c
 	}
 	s.consumer.tellFlaws(flawed)
-	return nil
+	return claims, nil
 }
 
 // flaws are the partitions whose commits cannot be taken as they are.

@@ -105,7 +105,7 @@ func (m *measurement) add(r *Relay) {
 			continue
 		}
 		m.sessions = append(m.sessions, s)
-		for _, claim := range s.claims {
+		for _, claim := range s.claimed() {
 			claim.ask()
 		}
 	}
@@ -115,7 +115,7 @@ func (m *measurement) add(r *Relay) {
 func (m *measurement) topics() map[string][]int32 {
 	list := m.deadLetters()
 	for _, s := range m.sessions {
-		for p := range s.claims {
+		for p := range s.claimed() {
 			list[s.consumer.source.topic] = append(list[s.consumer.source.topic], p)
 		}
 	}
@@ -141,7 +141,7 @@ func (m *measurement) youngSince() offsets {
 		if !src.waits() {
 			continue
 		}
-		for p, c := range s.claims {
+		for p, c := range s.claimed() {
 			if end, known := m.ends.get(src.topic, p); known && c.hasUnread(end) {
 				times.set(src.topic, p, m.now.Add(-src.delay).UnixMilli()+1)
 			}
@@ -154,7 +154,7 @@ func (m *measurement) youngSince() offsets {
 func (m *measurement) measure(s *session) {
 	topic := s.consumer.source.topic
 	var oldest time.Duration
-	for p, c := range s.claims {
+	for p, c := range s.claimed() {
 		end, known := m.ends.get(topic, p)
 		young := int64(-1) // what is not read is due
 		if _, asked := m.asked.get(topic, p); known && asked {
@@ -172,12 +172,12 @@ func (m *measurement) measure(s *session) {
 	s.noteWindow()
 }
 
-// note keeps a measurement, unless the session has ended meanwhile: the partition is
-// somebody else's then.
+// note keeps a measurement, unless the partition was lost meanwhile: it is somebody
+// else's then.
 func (s *session) note(p int32, at metrics.Partition) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.over {
+	if _, ours := s.claims[p]; !ours {
 		return
 	}
 	s.consumer.metrics.SetPartition(p, at)
@@ -209,7 +209,7 @@ func (s *session) miss(p int32) {
 
 func (s *session) noteWindow() {
 	var w metrics.Window
-	for _, c := range s.claims {
+	for _, c := range s.claimed() {
 		n, size := c.records()
 		used, pause := c.room()
 		w.Add(n, size, used, pause)

@@ -34,7 +34,7 @@ func endedBy(cause error) ended {
 func observedMember(t *testing.T) (*rig, *observer.ObservedLogs) {
 	t.Helper()
 	r, logs := observed(t)
-	r.consumer.source.group, r.session.member.Group = "g1", "g1"
+	r.consumer.source.group = "g1"
 	return r, logs
 }
 

@@ -38,5 +38,5 @@ func (c *claim) position(last position, limit int) position {
 
 // metadataLimit returns how many characters each partition of the session may have.
 func (s *session) metadataLimit() int {
-	return min(window.MaxMetadata, commitSize/max(len(s.claims), 1))
+	return min(window.MaxMetadata, commitSize/max(len(s.claimed()), 1))
 }

@@ -16,9 +16,9 @@ import (
 func (r *rig) located(t *testing.T) *rig {
 	t.Helper()
 	next := newStoppedRig(t, minute, windowOf(100))
-	next.relay.cluster, next.session.member = r.relay.cluster, r.session.member
-	next.consumer.source.group = r.session.member.Group
-	if err := next.session.locate(stranger{}, []int32{0}); err != nil {
+	next.relay.cluster, next.consumer.source.group = r.relay.cluster, r.consumer.source.group
+	next.session.claims = nil
+	if _, err := next.session.admit(); err != nil {
 		t.Fatal(err)
 	}
 	next.claim = next.session.claims[0]

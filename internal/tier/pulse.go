@@ -70,7 +70,7 @@ func (r *Relay) Stalled(now time.Time) string {
 }
 
 func (s *session) stalled(age time.Duration) string {
-	for p, c := range s.claims {
+	for p, c := range s.claimed() {
 		if d := c.turning.stands(age, loopPatience); d > 0 {
 			return fmt.Sprintf("the loop of partition %s/%d has not gone round for %s", s.consumer.source.topic, p, d)
 		}

@@ -257,9 +257,11 @@ func TestFencedMemberHasNoLease(t *testing.T) {
 	r := &Relay{deps: f.deps, budget: f.deps.Budget.Part(), cluster: f.cluster, metrics: f.deps.Metrics.Relay("stranger", 0), log: zap.New(core)}
 	consumer := r.newConsumer(source{topic: "orders", group: "retryd-orders", label: metrics.TierMain})
 	consumer.abort = context.Background()
+	gone, put := context.WithCancel(t.Context())
+	put() // out of the group
 	s := &session{
 		consumer: consumer, acked: map[int32]position{}, sent: time.Now(),
-		member: kafka.Member{Group: "retryd-orders", ID: "somebody", Generation: 99},
+		assignment: &membership{ctx: gone, topic: "orders", id: "somebody", generation: 99, partitions: []int32{0}},
 	}
 	s.claims = map[int32]*claim{0: newClaim(s, 0, 0)}
 	if err := s.commit(true); !errors.Is(err, kafka.ErrFenced) {

@@ -54,7 +54,7 @@ func (c *consumer) status() status.Tier {
 	if s == nil {
 		return t
 	}
-	t.Partitions = slices.AppendSeq(t.Partitions, maps.Keys(s.claims))
+	t.Partitions = slices.AppendSeq(t.Partitions, maps.Keys(s.claimed()))
 	slices.Sort(t.Partitions)
 	for _, at := range s.measurements() {
 		addTo(&t, at)

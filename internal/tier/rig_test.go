@@ -42,6 +42,27 @@ func (g *fakeGroup) isPaused() bool {
 	return g.paused
 }
 
+// membership is what the client library says of a member.
+type membership struct {
+	sarama.ConsumerGroupSession
+	ctx        context.Context
+	topic, id  string
+	generation int32
+	partitions []int32
+}
+
+func (m *membership) Context() context.Context                 { return m.ctx }
+func (m *membership) MemberID() string                         { return m.id }
+func (m *membership) GenerationID() int32                      { return m.generation }
+func (m *membership) Claims() map[string][]int32               { return map[string][]int32{m.topic: m.partitions} }
+func (m *membership) ResetOffset(string, int32, int64, string) {}
+
+// nobody is no member of a group, which may commit for partition 0 of a topic while the
+// group has no members.
+func nobody(topic string) *membership {
+	return &membership{ctx: context.Background(), topic: topic, generation: -1, partitions: []int32{0}}
+}
+
 // rig is a claim of tier 1 that runs in fake time, with the test in the place of
 // Kafka and of the workers.
 type rig struct {
@@ -92,7 +113,7 @@ func newStoppedRig(t *testing.T, src source, win window.Config) *rig {
 	group := &fakeGroup{}
 	consumer := r.newConsumer(src)
 	consumer.group, consumer.abort = group, context.Background()
-	s := &session{consumer: consumer, renew: make(chan struct{}, 1), sent: time.Now(), acked: map[int32]position{}}
+	s := &session{consumer: consumer, assignment: nobody(rigTopic), renew: make(chan struct{}, 1), sent: time.Now(), acked: map[int32]position{}}
 	c := newClaim(s, 0, 0)
 	s.claims = map[int32]*claim{0: c}
 	return &rig{claim: c, relay: r, group: group, messages: make(chan *sarama.ConsumerMessage), ended: make(chan struct{})}

@@ -2,22 +2,19 @@ package tier
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/IBM/sarama"
-	"go.uber.org/zap"
 
-	"github.com/retryd/retryd/internal/kafka"
-	"github.com/retryd/retryd/internal/logging"
 	"github.com/retryd/retryd/internal/metrics"
 )
 
-// session is one generation of a group as this member sees it: its claims, its
-// lease, and the one writer of its commits.
+// session is a membership of a group as long as it lasts: its claims, its lease, and
+// its commits. With kafka.partition_assignment: sticky it is one generation of the group,
+// whose claims come and go together; with cooperative-sticky it outlasts generations,
+// and claims come and go one by one.
 //
 // Invariants:
 //   - an offset is committed only when everything below it that was fetched is
@@ -27,20 +24,25 @@ import (
 //     was sent less than half the session timeout ago, so that the group cannot
 //     have given the partition away since.
 type session struct {
-	consumer *consumer
-	member   kafka.Member
-	topicID  [16]byte
-	claims   map[int32]*claim // fixed from begin on
-	running  atomic.Int32     // claims that have not let go of their records
+	consumer   *consumer
+	assignment sarama.ConsumerGroupSession // the client library's: member, generation and partitions as they are now
+	topicID    [16]byte                    // fixed from begin on, like size
+	size       int32                       // partitions of the topic, when the session began
+	running    atomic.Int32                // claims that have not let go of their records
 
 	renew chan struct{} // asks the commit writer for a commit now
 	stop  context.CancelFunc
 	wrote sync.WaitGroup // the commit writer
 
-	acked   map[int32]position // what the last acknowledged commit of each partition held
-	failing time.Time          // when the first of the commits that failed in a row began; used by the one that commits, like acked
+	admission sync.Mutex // partitions are admitted by one goroutine at a time
+
+	committing sync.Mutex         // held while a commit is in flight
+	acked      map[int32]position // what the last acknowledged commit of each partition held
+	failing    time.Time          // when the first of the commits that failed in a row began
 
 	mu       sync.Mutex
+	claims   map[int32]*claim            // replaced, never changed, when one comes or goes
+	counted  int32                       // the newest generation that counts as a rebalance
 	sent     time.Time                   // when the last acknowledged commit was sent; zero: none
 	over     bool                        // nothing more is measured
 	measured map[int32]metrics.Partition // as far as it was
@@ -51,66 +53,53 @@ type session struct {
 // proof that the generation is current.
 func (c *consumer) begin(gs sarama.ConsumerGroupSession) (*session, error) {
 	s := &session{
-		consumer: c,
-		member:   kafka.Member{Group: c.source.group, ID: gs.MemberID(), Generation: gs.GenerationID()},
-		claims:   map[int32]*claim{},
-		renew:    make(chan struct{}, 1),
-		acked:    map[int32]position{},
+		consumer:   c,
+		assignment: gs,
+		claims:     map[int32]*claim{},
+		counted:    gs.GenerationID(),
+		renew:      make(chan struct{}, 1),
+		acked:      map[int32]position{},
 	}
-	partitions := gs.Claims()[c.source.topic]
-	if len(partitions) > 0 {
-		err := s.locate(gs, partitions)
-		if err == nil {
-			err = s.commit(true)
-		}
-		if err != nil {
-			s.leaveBudget()
-			return nil, err
-		}
+	partitions, err := s.admit()
+	if err == nil && len(partitions) > 0 {
+		err = s.commit(true)
 	}
+	if err != nil {
+		s.leaveBudget()
+		return nil, err
+	}
+	s.tellAssigned(partitions)
 	ctx, stop := context.WithCancel(context.Background())
 	s.stop = stop
 	s.wrote.Go(func() { s.writeCommits(ctx) })
-	c.relay.log.Info("partitions assigned", zap.String(logging.FieldTopic, c.source.topic),
-		zap.String(logging.FieldGroup, c.source.group), zap.Int32s("partitions", partitions), zap.Int32("generation", s.member.Generation))
 	return s, nil
 }
 
-// consume runs one claim.
-func (s *session) consume(ctx context.Context, gc sarama.ConsumerGroupClaim) error {
-	c := s.claims[gc.Partition()]
-	if c == nil {
-		return fmt.Errorf("%s/%d was claimed without being assigned", gc.Topic(), gc.Partition())
-	}
+// consume runs one claim until its partition is revoked or the session ends.
+func (s *session) consume(gc sarama.ConsumerGroupClaim) {
 	s.running.Add(1)
 	defer s.running.Add(-1)
+	c := s.claimOf(gc.Partition())
+	if c == nil {
+		return
+	}
+	// It is too late to steer the client. The next session does, and begins at once.
+	if at := gc.InitialOffset(); at >= 0 && at != c.unread {
+		return
+	}
+	ctx := s.assignment.Context()
 	c.run(ctx, gc.Messages())
-	return nil
+	if ctx.Err() == nil {
+		s.letGo(c)
+	}
 }
 
 // finish commits what is complete; every claim has returned.
 func (s *session) finish() {
 	s.stop()
 	s.wrote.Wait()
-	switch err := s.commitLast(); {
-	case errors.Is(err, kafka.ErrFenced):
-		s.fenced(err)
-	case kafka.NoTopic(err): // nor is there anything to deliver again
-	case err != nil:
-		s.consumer.relay.warn("last commit of the session is missing: what was completed since the one before is delivered again", s.consumer.source.topic, err)
-	}
+	s.lastCommit()
 	s.leaveBudget()
-}
-
-// commitLast tries for kafka.CommitTimeout, unless the topic is gone or what is in flight
-// is given up.
-func (s *session) commitLast() error {
-	for deadline := time.Now().Add(kafka.CommitTimeout); ; sleep(s.consumer.abort, 100*time.Millisecond) {
-		err := s.commit(false)
-		if err == nil || errors.Is(err, kafka.ErrFenced) || kafka.NoTopic(err) || time.Now().After(deadline) || s.consumer.abort.Err() != nil {
-			return err
-		}
-	}
 }
 
 // forget ends what is told of the session: its measurements, whose series the next
@@ -118,22 +107,18 @@ func (s *session) commitLast() error {
 func (s *session) forget() {
 	s.mu.Lock()
 	s.over = true
-	for p := range s.claims {
-		s.consumer.metrics.RemovePartition(p)
-	}
-	s.measured = nil
 	s.mu.Unlock()
-	s.consumer.metrics.SetWindow(metrics.Window{})
-	s.consumer.relay.drop(kindCommit, s.member.Group)
-	s.consumer.relay.drop(kindAge, s.consumer.source.topic)
-	for p := range s.claims {
-		s.consumer.relay.drop(kindRead, partitionName(s.consumer.source.topic, p))
+	for p := range s.claimed() {
+		s.strike(p)
 	}
+	s.consumer.metrics.SetWindow(metrics.Window{})
+	s.consumer.relay.drop(kindCommit, s.consumer.source.group)
+	s.consumer.relay.drop(kindAge, s.consumer.source.topic)
 }
 
 // leaveBudget gives back the claims' shares, also of those that never ran.
 func (s *session) leaveBudget() {
-	for _, c := range s.claims {
+	for _, c := range s.claimed() {
 		c.share.Leave()
 	}
 }
@@ -154,10 +139,11 @@ func (h handler) Setup(s sarama.ConsumerGroupSession) error {
 	return nil
 }
 
-// ConsumeClaim reads one partition until it is revoked.
-func (h handler) ConsumeClaim(s sarama.ConsumerGroupSession, claim sarama.ConsumerGroupClaim) error {
-	running := h.c.session.Load()
-	return running.consume(s.Context(), claim)
+// ConsumeClaim reads one partition until it is revoked. When it returns before that,
+// the session ends.
+func (h handler) ConsumeClaim(_ sarama.ConsumerGroupSession, claim sarama.ConsumerGroupClaim) error {
+	h.c.session.Load().consume(claim)
+	return nil
 }
 
 // Cleanup ends the session after all claims have returned. It is also called after
