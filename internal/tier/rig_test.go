@@ -183,10 +183,16 @@ func (r *rig) worker() *job {
 	}
 }
 
+func (r *rig) hasATurn() bool {
+	r.relay.turns.mu.Lock()
+	defer r.relay.turns.mu.Unlock()
+	return r.claim.hasTurn
+}
+
 // offered takes a record if one is offered now.
 func (r *rig) offered() *job {
 	synctest.Wait()
-	for r.claim.hasTurn { // nothing moves, so nobody else looks at it
+	for r.hasATurn() { // nothing moves, so nobody else takes it
 		if j, more := r.relay.turns.wait().takeDue(); j != nil {
 			if more {
 				r.relay.turns.add(r.claim)
