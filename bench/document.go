@@ -1,5 +1,57 @@
 package main
 
-import "errors"
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"os"
+	"strings"
+	"text/template"
+	"time"
+)
 
-func writeDocument(results, document string) error { return errors.New("todo") }
+//go:embed performance.md.tmpl
+var documentText string
+
+// writeDocument makes docs/performance.md of the results that are kept.
+func writeDocument(results, document string) error {
+	all, err := readResults(results)
+	if err != nil {
+		return err
+	}
+	text, err := render(all)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(document, text, 0o644)
+}
+
+// render fills the template in with results, of which there is at least one.
+func render(results []Result) ([]byte, error) {
+	if len(results) == 0 {
+		return nil, fmt.Errorf("there are no results to write about")
+	}
+	t, err := template.New("performance.md").Funcs(template.FuncMap{
+		"row":     markdownRow,
+		"columns": func() string { return markdownLine(columns()) },
+		"rule":    func() string { return strings.Repeat("| --- ", len(columns())) + "|" },
+		"date":    func(t time.Time) string { return t.Format(time.DateOnly) },
+	}).Parse(documentText)
+	if err != nil {
+		return nil, err
+	}
+	seconds := 0
+	for _, r := range results {
+		seconds += r.Seconds
+	}
+	var text bytes.Buffer
+	err = t.Execute(&text, map[string]any{
+		"Results": results, "First": results[0], "Minutes": (seconds + 59) / 60,
+		"InFlight": inFlight, "SessionTimeout": sessionTimeout,
+	})
+	return text.Bytes(), err
+}
+
+func markdownRow(r Row) string { return markdownLine(r.cells()) }
+
+func markdownLine(cells []string) string { return "| " + strings.Join(cells, " | ") + " |" }

@@ -105,7 +105,7 @@ func (e *endpoint) ask(ctx context.Context, method, path string, body io.Reader)
 	if err != nil {
 		return nil, err
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	content, err := io.ReadAll(response.Body)
 	if err == nil && response.StatusCode != http.StatusOK {
 		err = fmt.Errorf("the endpoint answers %s: %s", response.Status, content)

@@ -74,6 +74,18 @@ func (b *bench) fill(topic string, partitions, n int, value func(i int) []byte) 
 	return w.close()
 }
 
+// sleep waits for the time, unless ctx ends.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // notBefore is the header that says when a record is due.
 func notBefore(due time.Time) sarama.RecordHeader {
 	return sarama.RecordHeader{Key: []byte("x-not-before"), Value: strconv.AppendInt(nil, due.UnixMilli(), 10)}

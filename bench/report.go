@@ -10,8 +10,10 @@ import (
 	"github.com/retryd/retryd/bench/stats"
 )
 
-// columns of a row, on standard output and in the document.
-var columns = []string{"figure", "unit", "retryd", "compared with", "its figure", "ratio", "interval", "runs", "bar", ""}
+// columns are the heads of a row's cells, on standard output and in the document.
+func columns() []string {
+	return []string{"figure", "unit", "retryd", "compared with", "its figure", "ratio", "interval", "runs", "bar", ""}
+}
 
 // cells are the columns of a row.
 func (r Row) cells() []string {
@@ -48,7 +50,7 @@ func number(v float64) string {
 // print writes the table of a scenario.
 func (r Result) print(out io.Writer) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, strings.Join(columns, "\t"))
+	fmt.Fprintln(table, strings.Join(columns(), "\t"))
 	for _, row := range r.Rows {
 		fmt.Fprintln(table, strings.ReplaceAll(strings.Join(row.cells(), "\t"), "**", ""))
 	}

@@ -20,8 +20,8 @@ type scenario struct {
 // scenarios returns all, in the order in which they run and are documented.
 func scenarios() []scenario {
 	return []scenario{
-		throughput, onePartition, escalation, lateness, latenessBacklog,
-		memory, startup, recovery, neighbours, idle,
+		throughput(), onePartition(), escalation(), lateness(), latenessBacklog(),
+		memory(), startup(), recovery(), neighbours(), idle(),
 	}
 }
 

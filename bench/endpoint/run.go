@@ -23,12 +23,17 @@ type endpoint struct {
 
 func newEndpoint() *endpoint {
 	e := &endpoint{}
-	e.current.Store(newRun(load.Plan{Status: fasthttp.StatusOK}))
+	e.current.Store(newRun(load.Plan{Status: fasthttp.StatusOK}, nil))
 	return e
 }
 
-// begin ends the run that is on: what hangs in it is answered.
-func (e *endpoint) begin(p load.Plan) { close(e.current.Swap(newRun(p)).over) }
+// begin ends the run that is on: what hangs in it is answered. One caller at a time
+// calls it.
+func (e *endpoint) begin(p load.Plan) {
+	before := e.current.Load()
+	e.current.Store(newRun(p, before))
+	close(before.over)
+}
 
 // run is one run. Its counters are those of the requests to /.
 type run struct {
@@ -40,6 +45,7 @@ type run struct {
 	arrived atomic.Int64
 	noted   atomic.Int64 // of those that arrived
 	repeats atomic.Int64
+	missing atomic.Int64   // numbers that have not arrived
 	late    []atomic.Int64 // nanoseconds, by order of arrival; of expected requests
 	seen    []atomic.Int64 // by number: first arrival, in nanoseconds since the epoch
 
@@ -56,13 +62,28 @@ type edge struct {
 	cpu time.Duration // of the client by then
 }
 
-func newRun(p load.Plan) *run {
+// newRun makes a run; before is the one that it may continue.
+func newRun(p load.Plan, before *run) *run {
 	r := &run{plan: p, over: make(chan struct{}), reached: make(chan struct{})}
 	if p.Due {
 		r.late = make([]atomic.Int64, p.Expected)
 	}
 	r.seen = make([]atomic.Int64, p.Numbered)
+	r.missing.Store(int64(p.Numbered))
+	if p.Continue {
+		r.know(before)
+	}
 	return r
+}
+
+// know takes the numbers over that arrived before.
+func (r *run) know(before *run) {
+	for i := range min(len(r.seen), len(before.seen)) {
+		if at := before.seen[i].Load(); at != 0 {
+			r.seen[i].Store(at)
+			r.missing.Add(-1)
+		}
+	}
 }
 
 func (e *endpoint) serve(ctx *fasthttp.RequestCtx) {
@@ -80,22 +101,34 @@ func (e *endpoint) serve(ctx *fasthttp.RequestCtx) {
 	if n == 1 {
 		r.begin(now, &ctx.Request.Header)
 	}
-	r.note(n, now, ctx.Request.Body())
-	if int(r.noted.Add(1)) == r.plan.Expected {
+	if r.note(n, now, ctx.Request.Body()) {
 		r.end(now)
 	}
 	r.answer(ctx)
 }
 
-// note measures request n, the first being 1.
-func (r *run) note(n int, now time.Time, value []byte) {
-	switch number := load.Number(value); {
-	case r.plan.Due && n <= len(r.late):
-		r.late[n-1].Store(now.UnixNano() - number)
-	case number < 0 || number >= int64(len(r.seen)):
-	case !r.seen[number].CompareAndSwap(0, now.UnixNano()):
-		r.repeats.Add(1)
+// note measures request n, the first being 1, and reports whether the run is over.
+func (r *run) note(n int, now time.Time, value []byte) (over bool) {
+	number := int64(-1)
+	if r.plan.Due || len(r.seen) > 0 {
+		number = load.Number(value)
 	}
+	if r.plan.Due && n <= len(r.late) {
+		r.late[n-1].Store(now.UnixNano() - number)
+	}
+	if !r.plan.Due && number >= 0 && number < int64(len(r.seen)) {
+		over = r.arrive(number, now)
+	}
+	return int(r.noted.Add(1)) == r.plan.Expected && !r.plan.Continue || over && r.plan.Continue
+}
+
+// arrive notes a number, and reports whether it was the last one that was missing.
+func (r *run) arrive(number int64, now time.Time) bool {
+	if !r.seen[number].CompareAndSwap(0, now.UnixNano()) {
+		r.repeats.Add(1)
+		return false
+	}
+	return r.missing.Add(-1) == 0
 }
 
 func (r *run) answer(ctx *fasthttp.RequestCtx) {

@@ -131,7 +131,7 @@ func (s standard) post(x exchange) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	if _, err := io.Copy(io.Discard, response.Body); err != nil {
 		return 0, fmt.Errorf("read the response: %w", err)
 	}

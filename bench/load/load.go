@@ -20,6 +20,7 @@ type Plan struct {
 	Due      bool          // values begin with when they are due: lateness is measured
 	Numbered int           // values begin with their number, below this: repeats are counted
 	Stuck    bool          // number 0 is answered when the next run begins
+	Continue bool          // numbers of the run before have arrived; this one is over when all have, whatever is expected
 }
 
 // Report is what the endpoint saw of a run so far.

@@ -1,3 +1,0 @@
-package main
-
-var escalation, lateness, latenessBacklog, memory, startup, recovery, neighbours, idle scenario
