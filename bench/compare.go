@@ -12,7 +12,7 @@ import (
 )
 
 // runBound is how long a run may take.
-const runBound = 5 * time.Minute
+const runBound = 2 * time.Minute
 
 // side is one of those that are compared.
 type side struct {

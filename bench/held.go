@@ -26,7 +26,7 @@ func memory() scenario {
 			if err != nil {
 				return nil, err
 			}
-			full, err := b.holding("window full", "full", time.Now().Add(-longDelay*9/10))
+			full, err := b.holding("window full", "full", nearlyOver())
 			return append(middle, full...), err
 		},
 	}
@@ -92,7 +92,7 @@ func startup() scenario {
 				return nil, err
 			}
 			var ready, delivered, floor []float64
-			for range (b.pairs + 1) / 2 {
+			for range b.fewer() {
 				r, d, err := b.startsWithBacklog(topic)
 				if err != nil {
 					return nil, err

@@ -34,6 +34,7 @@ func listen(args []string) error {
 	go func() {
 		server := fasthttp.Server{
 			Handler:                       e.serve,
+			ReadBufferSize:                16 << 10, // a request in one read
 			NoDefaultServerHeader:         true,
 			DisableHeaderNamesNormalizing: true,
 			Logger:                        silent{}, // clients may be killed in the middle of a request

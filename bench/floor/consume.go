@@ -26,7 +26,7 @@ type job struct {
 	message *sarama.ConsumerMessage
 }
 
-// group hands the records of its claims to all workers.
+// group hands the records of its claims to all workers, who take them until the end.
 type group struct{ work chan<- job }
 
 // Setup implements sarama.ConsumerGroupHandler.
@@ -38,11 +38,7 @@ func (group) Cleanup(sarama.ConsumerGroupSession) error { return nil }
 // ConsumeClaim implements sarama.ConsumerGroupHandler.
 func (g group) ConsumeClaim(s sarama.ConsumerGroupSession, c sarama.ConsumerGroupClaim) error {
 	for m := range c.Messages() {
-		select {
-		case g.work <- job{s, m}:
-		case <-s.Context().Done():
-			return nil
-		}
+		g.work <- job{s, m}
 	}
 	return nil
 }

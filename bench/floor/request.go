@@ -12,6 +12,9 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
+// buffer holds a whole request: one write to the socket.
+const buffer = 16 << 10
+
 // timeout bounds one request.
 const timeout = 10 * time.Second
 
@@ -54,7 +57,7 @@ func newFast(o options) (func() poster, error) {
 	}
 	client := &fasthttp.HostClient{
 		Addr: target.Host, MaxConns: o.concurrency,
-		ReadTimeout: timeout, WriteTimeout: timeout,
+		ReadTimeout: timeout, WriteTimeout: timeout, WriteBufferSize: buffer,
 		MaxIdemponentCallAttempts: 1, NoDefaultUserAgentHeader: true,
 		DisableHeaderNamesNormalizing: true, DisablePathNormalizing: true,
 	}
@@ -104,6 +107,7 @@ func newNet(o options) (func() poster, error) {
 	}
 	transport := &http.Transport{
 		MaxIdleConns: o.concurrency, MaxIdleConnsPerHost: o.concurrency, MaxConnsPerHost: o.concurrency,
+		WriteBufferSize:    buffer,
 		DisableCompression: true, // it would send one more header
 	}
 	s := standard{client: &http.Client{Transport: transport, Timeout: timeout}, url: target}
