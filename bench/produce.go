@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/IBM/sarama"
@@ -14,7 +16,9 @@ import (
 // writer writes records without waiting for each.
 type writer struct {
 	producer sarama.AsyncProducer
-	drained  chan error // the first error, once everything is acknowledged
+	pending  sync.WaitGroup // records that are neither acknowledged nor failed
+	failed   error          // the first failure; read when none is pending
+	drains   sync.WaitGroup
 }
 
 func (b *bench) newWriter() (*writer, error) {
@@ -25,38 +29,38 @@ func (b *bench) newWriter() (*writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{producer: producer, drained: make(chan error, 1)}
-	failed := make(chan error, 1)
-	go func() {
-		var first error
-		for err := range producer.Errors() {
-			if first == nil {
-				first = err
-			}
-		}
-		failed <- first
-	}()
-	go func() {
+	w := &writer{producer: producer}
+	w.drains.Go(func() {
 		for range producer.Successes() {
+			w.pending.Done()
 		}
-		w.drained <- <-failed
-	}()
+	})
+	w.drains.Go(func() {
+		for err := range producer.Errors() {
+			w.failed = cmp.Or(w.failed, error(err))
+			w.pending.Done()
+		}
+	})
 	return w, nil
 }
 
 // write queues record i: its key follows from i, and its partition is one of the
 // partitions in turn.
 func (w *writer) write(topic string, partitions, i int, value []byte, timestamp time.Time, headers ...sarama.RecordHeader) {
+	w.pending.Add(1)
 	w.producer.Input() <- &sarama.ProducerMessage{
 		Topic: topic, Partition: int32(i % partitions), Timestamp: timestamp, Headers: headers,
 		Key: sarama.StringEncoder(fmt.Sprintf("key-%08d", i)), Value: sarama.ByteEncoder(value),
 	}
 }
 
-// close returns once everything is acknowledged, or failed.
+// close returns once everything is acknowledged, or failed. A producer that is closed
+// sooner fails what it would have sent again.
 func (w *writer) close() error {
+	w.pending.Wait()
 	w.producer.AsyncClose()
-	return <-w.drained
+	w.drains.Wait()
+	return w.failed
 }
 
 // fill makes a topic and writes n records into it.
