@@ -38,8 +38,8 @@ func lateness() scenario {
 
 func latenessBacklog() scenario {
 	return scenario{
-		name:   "lateness-backlog",
-		title:  "as lateness, with a million records held in another tier of the same relay",
+		name:  "lateness-backlog",
+		title: "as lateness, with a million records held in another tier of the same relay",
 		method: lateMethod + " A second tier, of one hour, holds ten times as many records of 256 B as throughput has, " +
 			"for so long that jitter allows each to be due soon: as many are read as the window takes. None is due before the end.",
 		run: func(b *bench) ([]Row, error) {
