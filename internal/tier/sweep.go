@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/retryd/retryd/internal/metrics"
 	"github.com/retryd/retryd/internal/policy"
 )
 
@@ -51,12 +52,15 @@ func (c *claim) sweep(now time.Time) {
 	}
 }
 
-// pressing says what three quarters are used of. The caller holds mu.
+// pressing says what three quarters are used of. Where reading has paused for want of
+// room, that presses until reading goes on, or what is due behind would wait. The caller
+// holds mu.
 func (c *claim) pressing() policy.Cause {
 	switch {
 	case c.setUsed >= pressingShare:
 		return policy.CauseOffsets
-	case c.offsets.Pending() >= int(float64(c.relay.deps.Window.Records)*pressingShare), !c.share.Roomy():
+	case c.offsets.Pending() >= int(float64(c.relay.deps.Window.Records)*pressingShare),
+		c.paused == metrics.PauseRecords, !c.share.Roomy():
 		return policy.CauseWindow
 	}
 	return policy.CauseNone

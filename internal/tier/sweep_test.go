@@ -68,6 +68,23 @@ func TestFurthestDueIsMovedWhenTheWindowIsNearlyFull(t *testing.T) {
 	})
 }
 
+// A fetch can bring more than the window has room for.
+func TestMovingGoesOnUntilReadingDoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, park := parking(t) // window of 100: reading pauses, and goes on at half of that
+		for range 160 {
+			r.holds(month)
+		}
+		r.start()
+		defer r.stop()
+		time.Sleep(30 * time.Second)
+		synctest.Wait()
+		if r.group.isPaused() {
+			t.Errorf("reading is paused after %d writes: what is due behind them waits", len(park.written()))
+		}
+	})
+}
+
 func TestNothingIsMovedToWhereItWouldBeReadAgainAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newStoppedRig(t, source{topic: rigTopic, label: "1", place: 1, step: 1, delay: 5 * time.Second}, windowOf(20))
