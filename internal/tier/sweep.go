@@ -115,7 +115,7 @@ func (c *claim) park(now time.Time) {
 }
 
 // takeParking lets a record out that is to be moved now, or returns nil. It holds again
-// what is nearly due, or fits nowhere any more.
+// what fits nowhere any more, or is due soon, unless its topic may lose it.
 func (c *claim) takeParking(now time.Time) *job {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -126,11 +126,8 @@ func (c *claim) takeParking(now time.Time) *job {
 			return nil
 		}
 		c.parking.Pop()
-		var m *move
-		if !soon {
-			m = c.relay.repark(j, now, j.pressed)
-		}
-		if m == nil {
+		m := c.relay.repark(j, now, j.pressed)
+		if m == nil || soon && (m.decision.Cause != policy.CauseRetention || c.moving >= maxParking) {
 			c.hold(j)
 			continue
 		}

@@ -130,6 +130,30 @@ func TestLowestOffsetsAreMovedWhenTheCompletedSetIsNearlyFull(t *testing.T) {
 	})
 }
 
+func TestDueRecordThatItsTopicMayLoseIsMovedAlthoughNobodyTakesIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, _ := parking(t)
+		r.consumer.source = source{topic: "orders.retry.9", label: "9", step: 9, retired: true}
+		tier1 := &fakeWriter{}
+		r.relay.routes.Load().tiers[0].writer = tier1
+		r.start()
+		defer r.stop()
+		for range 2 {
+			r.read(time.Now())
+		}
+		time.Sleep(leastTierRetention/2 - time.Second)
+		synctest.Wait()
+		if n := len(tier1.written()); n != 0 {
+			t.Fatalf("%d writes before half of the time is over for which tiers keep a record", n)
+		}
+		time.Sleep(time.Second + sweepInterval)
+		synctest.Wait()
+		if n, low := len(tier1.written()), r.low(); n != 2 || low != 2 {
+			t.Errorf("%d writes, watermark %d; want both records at the tail of a topic that keeps them", n, low)
+		}
+	})
+}
+
 // silentWriter acknowledges nothing by itself.
 type silentWriter struct{ dones []kafka.Done }
 
