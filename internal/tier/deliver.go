@@ -98,9 +98,17 @@ func (c *consumer) attempted(j *job, o policy.Outcome, d policy.Decision, now ti
 		c.relay.metrics.EndToEnd(now.Round(0).Sub(j.origin()))
 		return
 	}
-	text := fmt.Sprintf("%s/%d offset %d, attempt %d: %s", j.record.Topic, j.record.Partition, j.record.Offset, j.state.Attempt+1, o.Error)
-	c.lastError.note(now, text)
-	c.relay.lastError.note(now, text)
+	failed := j.failed(o, now)
+	c.lastError.event.Store(failed)
+	c.relay.lastError.event.Store(failed)
+}
+
+// failed is the event of a failed attempt. It does not keep the record.
+func (j *job) failed(o policy.Outcome, now time.Time) *event {
+	topic, partition, offset, attempt, why := j.record.Topic, j.record.Partition, j.record.Offset, j.state.Attempt+1, o.Error
+	return &event{now, func() string {
+		return fmt.Sprintf("%s/%d offset %d, attempt %d: %s", topic, partition, offset, attempt, why)
+	}}
 }
 
 // expire dead-letters a record that may no longer be delivered.

@@ -166,10 +166,22 @@ func (r *Relay) allow(message, of string, common bool, now time.Time) (suppresse
 }
 
 // lastEvent is the newest of the events that went wrong. The zero value is none.
-type lastEvent struct{ event atomic.Pointer[status.Event] }
+type lastEvent struct{ event atomic.Pointer[event] }
 
-func (l *lastEvent) note(now time.Time, text string) {
-	l.event.Store(&status.Event{Time: now.UTC(), Text: text})
+// event is formatted when somebody asks: there may be thousands a second.
+type event struct {
+	at   time.Time
+	text func() string
 }
 
-func (l *lastEvent) get() *status.Event { return l.event.Load() }
+func (l *lastEvent) note(now time.Time, text string) {
+	l.event.Store(&event{now, func() string { return text }})
+}
+
+func (l *lastEvent) get() *status.Event {
+	e := l.event.Load()
+	if e == nil {
+		return nil
+	}
+	return &status.Event{Time: e.at.UTC(), Text: e.text()}
+}

@@ -2,6 +2,7 @@ package tier
 
 import (
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/IBM/sarama"
@@ -97,10 +98,14 @@ func (r *Relay) deadLetterOversize(j *job) {
 type codec struct {
 	consumer string // x-consumer
 	version  string
+	scratch  *sync.Pool // of *[]record.Header
 }
 
 func newCodec(c Config, version string) codec {
-	return codec{consumer: record.FormatConsumer(c.Name, c.Group), version: version}
+	return codec{
+		consumer: record.FormatConsumer(c.Name, c.Group), version: version,
+		scratch: &sync.Pool{New: func() any { return new([]record.Header) }},
+	}
 }
 
 // message keeps key, value, foreign headers and the partition number (modulo the
@@ -109,7 +114,8 @@ func (c codec) message(j *job) *sarama.ProducerMessage {
 	m := j.move
 	state := m.state
 	state.Consumer = c.consumer
-	headers := c.headers(j, state)
+	scratch := c.scratch.Get().(*[]record.Header)
+	headers := c.headers((*scratch)[:0], j, state)
 	out := &sarama.ProducerMessage{
 		Partition: j.record.Partition % m.to.partitions,
 		Timestamp: m.at,
@@ -118,6 +124,9 @@ func (c codec) message(j *job) *sarama.ProducerMessage {
 	for i, h := range headers {
 		out.Headers[i] = sarama.RecordHeader{Key: h.Key, Value: h.Value}
 	}
+	clear(headers) // or they would keep the record's bytes
+	*scratch = headers
+	c.scratch.Put(scratch)
 	if j.record.Key != nil { // a nil encoder is Kafka's null
 		out.Key = sarama.ByteEncoder(j.record.Key)
 	}
@@ -127,11 +136,11 @@ func (c codec) message(j *job) *sarama.ProducerMessage {
 	return out
 }
 
-func (c codec) headers(j *job, state record.State) []record.Header {
+func (c codec) headers(dst []record.Header, j *job, state record.State) []record.Header {
 	main := j.claim.consumer.source.main()
 	m := j.move
 	if !m.to.dlt {
-		return record.AppendHeaders(nil, &j.record, &state, main)
+		return record.AppendHeaders(dst, &j.record, &state, main)
 	}
 	dead := record.DeadLetter{
 		Reason: string(m.decision.Reason), Response: m.outcome.Response,
@@ -140,5 +149,5 @@ func (c codec) headers(j *job, state record.State) []record.Header {
 	if m.trimmed {
 		state, dead = record.TrimDiagnostics(state, dead)
 	}
-	return record.AppendDeadLetter(nil, &j.record, &state, dead, main)
+	return record.AppendDeadLetter(dst, &j.record, &state, dead, main)
 }

@@ -109,6 +109,7 @@ func newStoppedRig(t *testing.T, src source, win window.Config) *rig {
 		uniform: rand.New(rand.NewPCG(1, 2)).Float64,
 	}
 	r.config.Endpoint.Timeout = rigTimeout
+	r.codec = newCodec(r.config, "test")
 	r.budget = r.deps.Budget.Part()
 	group := &fakeGroup{}
 	consumer := r.newConsumer(src)
