@@ -48,18 +48,14 @@ func TestKilledInstanceRepeatsNothingThatIsCompleteAboveARecordInFlight(t *testi
 		c := newChain(t, addrs, 1, func(r harness.Request) harness.Answer {
 			return harness.Answer{Hang: r.EventID == "r-0" && !killed.Load()}
 		})
-		start := func(name string) *harness.Daemon {
-			relay := c.relay("name: "+name, "group: "+c.group(), "start: earliest", "endpoint.timeout: 2m")
-			return suite.Daemon(t, configuration(c.addrs, "stop_timeout: 3m", relay))
-		}
-		one := start("one")
+		one := c.patient(t, "one")
 		c.write(t, records("r", 1+above)...)
 		awaitMetric(t, one, `retryd_deliveries_total{outcome="delivered"}`, above)
-		c.awaitCommits(t, one)
+		c.awaitCommits(t, one, c.topic, "main")
 
 		one.Kill(t)
 		killed.Store(true)
-		two := start("two")
+		two := c.patient(t, "two")
 		report := c.ledger.Close(t, c.endpoint, bound)
 		c.awaitCommitted(t, c.group(), c.topic)
 		two.Stop(t)
@@ -71,15 +67,22 @@ func TestKilledInstanceRepeatsNothingThatIsCompleteAboveARecordInFlight(t *testi
 	})
 }
 
-// awaitCommits writes to main until two more commits were acknowledged: the second was
-// made after the call.
-func (c *chain) awaitCommits(t *testing.T, d *harness.Daemon) {
+// patient starts an instance whose attempts may last.
+func (c *chain) patient(t *testing.T, name string) *harness.Daemon {
 	t.Helper()
-	const acknowledged = `retryd_commits_total{tier="main",result="ok"}`
+	relay := c.relay("name: "+name, "group: "+c.group(), "start: earliest", "endpoint.timeout: 2m")
+	return suite.Daemon(t, configuration(c.addrs, "stop_timeout: 3m", relay))
+}
+
+// awaitCommits writes to a tier's topic until two more commits were acknowledged: the
+// second was made after the call.
+func (c *chain) awaitCommits(t *testing.T, d *harness.Daemon, topic, tier string) {
+	t.Helper()
+	acknowledged := fmt.Sprintf("retryd_commits_total{tier=%q,result=\"ok\"}", tier)
 	enough, written := metric(t, d, acknowledged)+2, 0
 	harness.WaitFor(t, bound, "two commits", func() bool {
 		written++
-		c.write(t, records(fmt.Sprintf("more-%d", written), 1)...)
+		c.writeTo(t, topic, records(fmt.Sprintf("more-%d", written), 1)...)
 		return metric(t, d, acknowledged) >= enough
 	})
 }
