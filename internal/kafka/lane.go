@@ -110,7 +110,7 @@ func newProducer(brokers []string, config *sarama.Config) (*producer, error) {
 	if err != nil {
 		return nil, err
 	}
-	async, err := sarama.NewAsyncProducerFromClient(client)
+	async, err := sarama.NewAsyncProducerFromClient(leaderClient{client})
 	if err != nil { // no producer id
 		return nil, errors.Join(err, client.Close())
 	}
