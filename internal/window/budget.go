@@ -4,18 +4,19 @@ import "sync/atomic"
 
 // Budget bounds the bytes that the whole process holds, and shares them out.
 //
-// One half is reserved, in equal parts for the relays, and within a part in equal
-// shares for those who hold: a share may always use what is reserved for it, whatever
-// the others do. The other half is common: any share may use it while the total leaves
-// room there. So the total stays below the limit, and whoever holds a lot, even without
-// end, takes nothing from the others that is theirs. It may exceed the limit by what
-// each share adds before it looks at Full again.
+// One half is reserved, in equal parts for the relays: a part may always use its reserve,
+// whatever the others do. The other half is common: a part may use more than its reserve
+// while there is room in it. A quarter of that half is for shares, the partitions of a
+// relay, that hold less than an equal share of their part's reserve: so one partition
+// does not take all from the others either. The total stays below the limit, and may
+// exceed it by what each share adds before it looks at Full again.
 //
 // A Budget is safe for concurrent use.
 type Budget struct {
-	limit int64
-	total atomic.Int64
-	parts atomic.Int64
+	limit  int64
+	total  atomic.Int64
+	common atomic.Int64 // what parts hold beyond their reserves
+	parts  atomic.Int64
 }
 
 // NewBudget returns a budget of limit bytes.
@@ -24,7 +25,8 @@ func NewBudget(limit int64) *Budget { return &Budget{limit: limit} }
 // Total returns how many bytes are held.
 func (b *Budget) Total() int64 { return b.total.Load() }
 
-// Part returns the part of one more relay, for good.
+// Part returns the part of one more relay, for good. All parts are made before anything
+// is held.
 func (b *Budget) Part() *Part {
 	b.parts.Add(1)
 	return &Part{budget: b}
@@ -33,7 +35,21 @@ func (b *Budget) Part() *Part {
 // Part is one relay's part of a Budget. It is safe for concurrent use.
 type Part struct {
 	budget *Budget
+	held   atomic.Int64
 	shares atomic.Int64
+}
+
+// reserve returns what the part may use whatever the others do.
+func (p *Part) reserve() int64 { return p.budget.limit / 2 / max(p.budget.parts.Load(), 1) }
+
+// add counts n bytes more, or less, as held.
+func (p *Part) add(n int64) {
+	reserve := p.reserve()
+	held := p.held.Add(n)
+	p.budget.total.Add(n)
+	if beyond := max(0, held-reserve) - max(0, held-n-reserve); beyond != 0 {
+		p.budget.common.Add(beyond)
+	}
 }
 
 // Join returns a new share, which holds nothing. Whoever takes it must call Leave.
@@ -62,27 +78,23 @@ func (s *Share) Held() int64 { return max(s.held.Load(), 0) }
 
 // Full reports whether the share must not take more for now. One that holds nothing is
 // never full, or a record larger than the limit would never be read.
-func (s *Share) Full() bool {
-	limit, total, held := s.part.budget.limit, s.part.budget.Total(), s.Held()
-	switch {
-	case held == 0 || total < limit/2:
-		return false
-	case total >= limit: // some took what was reserved for those who came later
-		return true
-	}
-	return held >= s.reserved()
-}
+func (s *Share) Full() bool { return !s.room(1) }
 
 // Roomy reports whether a share that was full may take more again, which it says only
 // when there is some room: a quarter of what made it full.
-func (s *Share) Roomy() bool {
-	limit, total, held := s.part.budget.limit, s.part.budget.Total(), s.Held()
-	return held == 0 || total < limit/2-limit/8 || total < limit && held <= s.reserved()*3/4
-}
+func (s *Share) Roomy() bool { return s.room(0.75) }
 
-// reserved returns what the share may use whatever the others do.
-func (s *Share) reserved() int64 {
-	return s.part.budget.limit / 2 / max(s.part.budget.parts.Load(), 1) / max(s.part.shares.Load(), 1)
+// room reports whether the share may take more while only a fraction of what is to be had
+// counts.
+func (s *Share) room(fraction float64) bool {
+	part, budget := s.part, s.part.budget
+	below := func(n, bound int64) bool { return float64(n) < fraction*float64(bound) }
+	held, reserve, common := s.Held(), part.reserve(), budget.common.Load()
+	switch {
+	case held == 0, below(part.held.Load(), reserve), below(common, budget.limit*3/8):
+		return true
+	}
+	return common < budget.limit/2 && below(held, reserve/max(part.shares.Load(), 1))
 }
 
 // Leave gives back everything that the share holds and its claim to a reserve.
@@ -91,7 +103,7 @@ func (s *Share) Leave() {
 	if held == shareLeft {
 		return
 	}
-	s.part.budget.total.Add(-held)
+	s.part.add(-held)
 	s.part.shares.Add(-1)
 }
 
@@ -105,7 +117,7 @@ func (s *Share) change(delta int64) {
 		}
 		changed := max(held+delta, 0)
 		if s.held.CompareAndSwap(held, changed) {
-			s.part.budget.total.Add(changed - held)
+			s.part.add(changed - held)
 			return
 		}
 	}

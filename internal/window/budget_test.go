@@ -54,7 +54,9 @@ func TestBudgetFollowsTheNaiveModel(t *testing.T) {
 					t.Fatalf("total %d, want %d", budget.Total(), total)
 				}
 				for share, n := range held {
-					full := n > 0 && (total >= limit || total >= limit/2 && n >= limit/2/int64(len(held)))
+					common := max(0, total-limit/2)
+					own := common < limit/2 && n < limit/2/int64(len(held))
+					full := n > 0 && total >= limit/2 && common >= limit*3/8 && !own
 					if share.Held() != n || share.Full() != full {
 						t.Fatalf("holds %d, full %v; want %d, %v of %v", share.Held(), share.Full(), n, full, held)
 					}
@@ -93,62 +95,85 @@ func TestBudgetBoundsTheTotalAndKeepsEachReserve(t *testing.T) {
 	})
 }
 
-func TestBudgetReserveIsThereWhateverTheOthersHold(t *testing.T) {
-	budget := NewBudget(1200)
-	hog, other := budget.Part(), budget.Part()
-	var greedy []*Share
-	for range 3 {
-		greedy = append(greedy, hog.Join())
-	}
-	late := []*Share{other.Join(), other.Join()}
-	fill := func(shares []*Share) {
+// fill has shares take all that they may, in turn.
+func fill(shares []*Share) {
+	for again := true; again; {
+		again = false
 		for _, share := range shares {
-			for !share.Full() {
+			if !share.Full() {
 				share.Add(1)
+				again = true
 			}
 		}
 	}
-	fill(greedy)
-	if total := budget.Total(); total != 600+100+100 {
-		t.Errorf("one relay takes %d of 1200, want the common half and its own reserve", total)
+}
+
+func join(part *Part, n int) (shares []*Share) {
+	for range n {
+		shares = append(shares, part.Join())
 	}
+	return shares
+}
+
+func heldBy(shares []*Share) (n int64) {
+	for _, share := range shares {
+		n += share.Held()
+	}
+	return n
+}
+
+func TestBudgetReserveIsThereWhateverTheOthersHold(t *testing.T) {
+	budget := NewBudget(1600)
+	greedy, modest := budget.Part(), budget.Part()
+	early := join(greedy, 6)
+	fill(early)
+	if n := heldBy(early); n != 400+600 {
+		t.Errorf("one relay takes %d of 1600, want its reserve and three quarters of the common half", n)
+	}
+	late := join(greedy, 18)
 	fill(late)
-	for i, share := range late {
-		if share.Held() != 150 {
-			t.Errorf("share %d of the other relay holds %d, want all of its reserve of 150", i, share.Held())
+	if n := heldBy(late); n <= 18 || n > 200 {
+		t.Errorf("its later partitions take %d, want more than a record each, and at most the last quarter of the common half", n)
+	}
+	others := join(modest, 2)
+	fill(others)
+	if n := heldBy(others); n < 400 || budget.Total() > 1600+2 {
+		t.Errorf("the other relay takes %d of its reserve of 400, %d of 1600 in all", n, budget.Total())
+	}
+}
+
+func TestBudgetIsRoomyAgainOnlyWithSomeRoom(t *testing.T) {
+	budget := NewBudget(1600)
+	shares := join(budget.Part(), 2)
+	other := join(budget.Part(), 1)
+	fill(other)
+	fill(shares)
+	for range 40 {
+		shares[0].Release(1)
+		if shares[0].Full() || shares[0].Roomy() {
+			t.Fatal("full, or roomy again at once: reading would start and stop with every record")
 		}
 	}
-	for _, share := range late {
-		share.Release(30)
-		if share.Roomy() {
-			t.Error("roomy again at once: reading would start and stop with every record")
-		}
-		share.Release(8)
-		if !share.Roomy() {
-			t.Errorf("not roomy with %d of a reserve of 150", share.Held())
-		}
-	}
-	greedy[0].Leave()
-	greedy[1].Release(1000)
-	if !greedy[2].Roomy() {
-		t.Errorf("not roomy although the common half has room, total %d", budget.Total())
+	shares[0].Release(20)
+	if !shares[0].Roomy() {
+		t.Errorf("not roomy with %d of 200 held", shares[0].Held())
 	}
 }
 
 func TestBudgetForgetsAShareThatLeft(t *testing.T) {
 	part := NewBudget(100).Part()
 	left, stays := part.Join(), part.Join()
-	left.Add(30)
+	left.Add(80)
 	left.Leave()
 	left.Add(5)
 	left.Release(7)
 	left.Leave()
-	stays.Add(50)
-	if total := part.budget.Total(); total != 50 || left.Held() != 0 {
-		t.Errorf("a share that left counts: total %d", total)
+	if n, common := part.budget.Total(), part.budget.common.Load(); n != 0 || common != 0 || left.Held() != 0 {
+		t.Errorf("a share that left counts: total %d, beyond reserves %d", n, common)
 	}
-	if !stays.Full() {
-		t.Error("not full with the common half and all of the reserve")
+	fill([]*Share{stays})
+	if n := stays.Held(); n != 50+37 {
+		t.Errorf("holds %d when it is full, want the reserve and three quarters of the common half", n)
 	}
 }
 
