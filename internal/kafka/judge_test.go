@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/IBM/sarama"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -114,7 +115,11 @@ func TestRetention(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if keeps, limited := (Topic{config: tt.config}).Retention(); keeps != tt.keeps || limited != tt.limited {
+			var entries []sarama.ConfigEntry
+			for name, value := range tt.config {
+				entries = append(entries, sarama.ConfigEntry{Name: name, Value: value})
+			}
+			if keeps, limited := withConfig(Topic{}, entries).Retention(); keeps != tt.keeps || limited != tt.limited {
 				t.Errorf("%v, %v; want %v, %v", keeps, limited, tt.keeps, tt.limited)
 			}
 		})

@@ -8,7 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-var onlyNames = cmpopts.IgnoreFields(Topic{}, "ID", "Replication", "MaxMessageBytes", "config")
+var onlyNames = cmpopts.IgnoreFields(Topic{}, "ID", "Replication", "MaxMessageBytes", "config", "keeps", "limited")
 
 func TestSurveyTellsWhatThereIs(t *testing.T) {
 	fake, config := startFake(t)

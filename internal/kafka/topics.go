@@ -21,16 +21,13 @@ type Topic struct {
 	Replication     int16
 	MaxMessageBytes int
 	config          map[string]string
+	keeps           time.Duration // as Retention returns it, which is asked for each record
+	limited         bool
 }
 
 // Retention returns for how long the topic keeps a record; limited is false if it does
 // so for ever, or does not say.
-func (t Topic) Retention() (keeps time.Duration, limited bool) {
-	if policy, known := t.config["cleanup.policy"]; known && !strings.Contains(policy, "delete") {
-		return 0, false
-	}
-	return retention(t.config["retention.ms"])
-}
+func (t Topic) Retention() (keeps time.Duration, limited bool) { return t.keeps, t.limited }
 
 // retention reads a retention.ms.
 func retention(text string) (keeps time.Duration, limited bool) {
@@ -139,5 +136,8 @@ func withConfig(t Topic, entries []sarama.ConfigEntry) Topic {
 		t.config[e.Name] = e.Value
 	}
 	t.MaxMessageBytes = messageBytes(t.config)
+	if policy, known := t.config["cleanup.policy"]; !known || strings.Contains(policy, "delete") {
+		t.keeps, t.limited = retention(t.config["retention.ms"])
+	}
 	return t
 }

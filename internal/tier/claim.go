@@ -16,10 +16,11 @@ import (
 const (
 	// tickInterval bounds every timer, so that a step of the wall clock is noticed.
 	tickInterval = time.Second
-	// maxMoving bounds how many of a claim's records are judged but not yet
-	// acknowledged by their next topic, beside those in flight: when that topic cannot
-	// be written its source stops delivering, and other tiers go on.
-	maxMoving = 128
+	// maxMoving bounds how many of a claim's records are judged but not yet acknowledged
+	// by their next topic, beside those in flight: when a topic cannot be written, what
+	// goes elsewhere is delivered meanwhile, but not without end, since these attempts
+	// are repeated after a crash.
+	maxMoving = 1024
 	// maxDrain bounds how many records are taken in a row before due ones are
 	// looked at again.
 	maxDrain = 64
@@ -38,13 +39,13 @@ type claim struct {
 	name      string // topic/partition, as troubles have it
 
 	// Owned by run.
-	newest    time.Time       // timestamp of the newest record that was read, at most now
-	unread    int64           // offset of the next one
-	headers   []record.Header // scratch of decode
-	fetching  time.Time       // since when the client fetches this partition
-	clock     int64           // epoch ms when run last looked
-	pressed   policy.Cause    // what pressed at the last sweep
-	nextSweep time.Time
+	newest   time.Time       // timestamp of the newest record that was read, at most now
+	unread   int64           // offset of the next one
+	headers  []record.Header // scratch of decode
+	fetching time.Time       // since when the client fetches this partition
+	clock    int64           // epoch ms when run last looked
+	swept    time.Time       // when run last looked for what to re-park
+	vain     policy.Cause    // what pressed then, if there was nothing to re-park
 
 	timer   *time.Timer   // wakes run; set under mu, also by who takes what was due first
 	wake    chan struct{} // something under mu changed that run waits for
@@ -61,6 +62,7 @@ type claim struct {
 	offsets   *window.Offsets
 	share     *window.Share
 	outside   []*job        // let out, and not yet back
+	reparking int           // to be re-parked, and not yet acknowledged
 	moving    int           // judged, and not yet acknowledged by the next topic
 	blocked   bool          // by what moves: something is due, and a completion gives it a turn
 	paused    metrics.Pause // why the client does not fetch this partition, if so; set by run

@@ -31,7 +31,8 @@ func (c *claim) takeDue() (j *job, more bool) {
 	if !c.mayLeave(now) {
 		return nil, false
 	}
-	j, _ = c.window.Pop()
+	_, from := c.first()
+	j, _ = from.Pop()
 	c.note(j)
 	more = c.isDue(now)
 	if !more {
@@ -57,17 +58,28 @@ func (c *claim) mayLeave(now time.Time) bool {
 	return true
 }
 
+// first returns when the first record is due and where it is held, nil if none is. What
+// was chosen to be re-parked is due as it was. The caller holds mu.
+func (c *claim) first() (due int64, from *window.Heap[*job]) {
+	for _, heap := range []*window.Heap[*job]{&c.window, &c.parking} {
+		if at, _, ok := heap.Top(); ok && (from == nil || at < due) {
+			due, from = at, heap
+		}
+	}
+	return due, from
+}
+
 // isDue reports whether a record is due. The caller holds mu.
 func (c *claim) isDue(now time.Time) bool {
-	due, _, ok := c.window.Top()
-	return ok && due <= now.UnixMilli()
+	due, from := c.first()
+	return from != nil && due <= now.UnixMilli()
 }
 
 // renewAhead asks for a lease in good time, so that the next record leaves when it
 // is due. The caller holds mu.
 func (c *claim) renewAhead(now time.Time) {
-	due, _, ok := c.window.Top()
-	if !ok {
+	due, from := c.first()
+	if from == nil {
 		return
 	}
 	wait := time.UnixMilli(due).Sub(now)

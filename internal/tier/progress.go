@@ -1,6 +1,10 @@
 package tier
 
-import "time"
+import (
+	"time"
+
+	"github.com/retryd/retryd/internal/policy"
+)
 
 // What workers, producers and the commit writer tell a claim, from any goroutine.
 // Each job that was let out comes back by one complete or one giveBack.
@@ -18,10 +22,10 @@ func (c *claim) complete(j *job) {
 	c.offsets.Complete(j.record.Offset)
 	c.share.Release(j.size)
 	if j.move != nil {
-		c.moving--
+		c.count(j.move, -1)
 	}
 	c.cameBack(j)
-	room, turn := c.hasRoom() || c.parking.Len() > 0, c.blocked
+	room, turn := c.hasRoom() || c.parking.Len() > 0 && c.reparking < maxParking, c.blocked
 	c.blocked = false
 	c.mu.Unlock()
 	if room { // to read, or to re-park
@@ -64,5 +68,14 @@ func (c *claim) judged(j *job, m *move) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	j.move = m
-	c.moving++
+	c.count(m, 1)
+}
+
+// count counts a move that begins or ends. The caller holds mu.
+func (c *claim) count(m *move, n int) {
+	if m.decision.Action == policy.ActionRepark {
+		c.reparking += n
+		return
+	}
+	c.moving += n
 }

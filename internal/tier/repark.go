@@ -60,6 +60,6 @@ func (r *Relay) stays(j *job, err error) {
 func (c *claim) unjudged(j *job, until int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.count(j.move, -1)
 	j.move, j.stays = nil, until
-	c.moving--
 }

@@ -13,39 +13,38 @@ import (
 // fills the window nor holds the watermark. A sweep looks at everything that is held and
 // chooses; what is chosen stays held, apart, until its turn to be written comes.
 //
-// Invariants:
-//   - what is chosen is delivered when it is due, if it is not written before;
-//   - moves leave half of what may be unacknowledged to records that were attempted.
+// Invariant: what is chosen is delivered when it is due, if it is not written before.
 
 const (
-	// sweepInterval is how often a claim looks for records to move. A sweep over 50,000
-	// takes some milliseconds.
+	// sweepInterval is how often a claim looks for records to move, unless something
+	// presses. A sweep over 50,000 takes some milliseconds.
 	sweepInterval = 10 * time.Second
 	// pressingShare is how much of the room is used when records are moved to make some.
 	pressingShare = 0.75
 	// maxParking bounds the moves for re-parking that are not acknowledged.
-	maxParking = maxMoving / 2
+	maxParking = 64
 )
 
-// sweep chooses the records that are moved, from time to time, and at once when
-// something begins to press.
+// sweep chooses the records that are moved, from time to time; each tick while something
+// presses, unless there was nothing to move for that.
 func (c *claim) sweep(now time.Time) {
 	if c.consumer.source.main() {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	pressing := c.pressing()
-	if pressing == c.pressed && now.Before(c.nextSweep) {
+	pressing, interval := c.pressing(), sweepInterval
+	if pressing != policy.CauseNone && pressing != c.vain {
+		interval = tickInterval
+	}
+	if c.window.Len() == 0 || now.Sub(c.swept) < interval {
 		return
 	}
-	c.pressed, c.nextSweep = pressing, now.Add(sweepInterval)
-	if c.window.Len() == 0 {
-		return
-	}
+	c.swept, c.vain = now, policy.CauseNone
 	chosen := c.choose(pressing, now)
-	if pressing != policy.CauseNone && len(chosen) > 0 {
-		c.nextSweep = now.Add(tickInterval) // it helped: once more, if it still presses
+	if len(chosen) == 0 {
+		c.vain = pressing
+		return
 	}
 	for _, j := range c.window.Take(func(j *job) bool { _, is := chosen[j]; return is }) {
 		c.parking.Push(j.due, j.record.Offset, j)
@@ -115,25 +114,24 @@ func (c *claim) park(now time.Time) {
 }
 
 // takeParking lets a record out that is to be moved now, or returns nil. It holds again
-// what fits nowhere any more, or is due soon, unless its topic may lose it.
+// what fits nowhere any more: it is due soon, most often.
 func (c *claim) takeParking(now time.Time) *job {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for {
-		due, j, ok := c.parking.Top()
-		soon := ok && due <= now.Add(tickInterval).UnixMilli()
-		if !ok || !soon && c.moving >= maxParking {
+	for c.reparking < maxParking {
+		j, ok := c.parking.Pop()
+		if !ok {
 			return nil
 		}
-		c.parking.Pop()
 		m := c.relay.repark(j, now, j.pressed)
-		if m == nil || soon && (m.decision.Cause != policy.CauseRetention || c.moving >= maxParking) {
+		if m == nil {
 			c.hold(j)
 			continue
 		}
 		c.note(j)
 		j.move = m
-		c.moving++
+		c.count(m, 1)
 		return j
 	}
+	return nil
 }

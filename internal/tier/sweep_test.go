@@ -45,6 +45,7 @@ func TestFurthestDueIsMovedWhenTheWindowIsNearlyFull(t *testing.T) {
 		r, park := parking(t) // window of 100
 		r.start()
 		defer r.stop()
+		last := time.Now().Add(month + 73*time.Hour)
 		for i := range 74 {
 			r.read(time.Now().Add(month + time.Duration(i)*time.Hour))
 		}
@@ -52,11 +53,11 @@ func TestFurthestDueIsMovedWhenTheWindowIsNearlyFull(t *testing.T) {
 			t.Fatalf("%d writes below three quarters of the window", n)
 		}
 		r.read(time.Now().Add(time.Minute))
+		time.Sleep(tickInterval)
 		synctest.Wait()
 		if n := len(park.written()); n != 25 || r.group.isPaused() {
 			t.Fatalf("%d writes, paused: %v; want a third of the 75 moved at once, and reading going on", n, r.group.isPaused())
 		}
-		last := time.Now().Add(month + 73*time.Hour)
 		for _, m := range park.written() {
 			if header(m, "x-not-before") < millis(last.Add(-24*time.Hour)) {
 				t.Fatalf("x-not-before %s was moved, want the furthest due", header(m, "x-not-before"))
@@ -69,6 +70,32 @@ func TestFurthestDueIsMovedWhenTheWindowIsNearlyFull(t *testing.T) {
 }
 
 // A fetch can bring more than the window has room for.
+func TestSweepsAreFewWhereTheWindowHoversAtTheMark(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, _ := parking(t)
+		r.relay.deps.Window = windowOf(20)
+		r.start()
+		defer r.stop()
+		for range 14 {
+			r.read(time.Now().Add(4 * time.Second)) // fits nowhere
+		}
+		sweeps, last := 0, r.claim.swept
+		for range 500 {
+			r.read(time.Now()) // three quarters
+			r.complete(r.offered())
+			r.nudge()
+			time.Sleep(time.Millisecond)
+			synctest.Wait()
+			if r.claim.swept != last {
+				sweeps, last = sweeps+1, r.claim.swept
+			}
+		}
+		if sweeps > 1 {
+			t.Errorf("%d sweeps over all that is held within half a second", sweeps)
+		}
+	})
+}
+
 func TestMovingGoesOnUntilReadingDoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, park := parking(t) // window of 100: reading pauses, and goes on at half of that
@@ -154,6 +181,54 @@ func TestDueRecordThatItsTopicMayLoseIsMovedAlthoughNobodyTakesIt(t *testing.T) 
 	})
 }
 
+// slowlyWriter acknowledges after a while.
+type slowlyWriter struct {
+	writes int
+	wait   time.Duration
+}
+
+func (w *slowlyWriter) Send(_ *sarama.ProducerMessage, done kafka.Done) {
+	w.writes++
+	time.AfterFunc(w.wait, func() { done(0, nil) })
+}
+
+func TestDueRecordsThatTheirTopicMayLoseAreMovedAsFastAsTheyAreAcknowledged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, _ := parking(t)
+		r.relay.deps.Window = windowOf(10_000)
+		r.consumer.source = source{topic: "orders.retry.9", label: "9", step: 9, retired: true}
+		slow := &slowlyWriter{wait: 2 * time.Millisecond}
+		r.relay.routes.Load().tiers[0].writer = slow
+		r.start()
+		defer r.stop()
+		const records = 10 * maxParking
+		for range records {
+			r.read(time.Now())
+		}
+		time.Sleep(leastTierRetention/2 + sweepInterval + time.Second)
+		synctest.Wait()
+		if slow.writes != records {
+			t.Errorf("%d of %d are moved within a second, each acknowledged after 2 ms", slow.writes, records)
+		}
+	})
+}
+
+func TestStuckDeadLettersDoNotStopReparking(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, park := parking(t)
+		r.claim.moving = maxMoving // none is acknowledged
+		for range 80 {
+			r.holds(month)
+		}
+		r.start()
+		defer r.stop()
+		synctest.Wait()
+		if len(park.written()) == 0 {
+			t.Error("nothing is re-parked, although the park topic is well")
+		}
+	})
+}
+
 // silentWriter acknowledges nothing by itself.
 type silentWriter struct{ dones []kafka.Done }
 
@@ -179,6 +254,8 @@ func TestEachAcknowledgementLetsTheNextMoveGo(t *testing.T) {
 		for range 300 {
 			r.read(time.Now().Add(month))
 		}
+		time.Sleep(tickInterval)
+		synctest.Wait()
 		if n := len(silent.dones); n != maxParking {
 			t.Fatalf("%d writes, want %d that are not acknowledged", n, maxParking)
 		}
@@ -231,7 +308,7 @@ func TestRevokeDropsWhatIsChosenToBeMoved(t *testing.T) {
 		for range 80 {
 			r.holds(month)
 		}
-		r.claim.moving = maxParking // no room for a move
+		r.claim.reparking = maxParking // no room for a move
 		r.start()
 		synctest.Wait()
 		if n := r.claim.parking.Len(); n == 0 {
