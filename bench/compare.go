@@ -35,7 +35,7 @@ func (b *bench) compare(pairs int, p load.Plan, sides ...side) ([][]load.Report,
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", sides[i].name, err)
 			}
-			b.progress("%2d/%d %-14s %7d requests in %6.2f s, CPU %6.2f s", pair+1, pairs, sides[i].name, r.Arrived, r.Seconds(), r.CPU.Seconds())
+			b.progress("%2d/%d %-14s %7d requests in %6.2f s, CPU %6.2f s", pair+1, pairs, sides[i].name, r.Counted()+1, r.Seconds(), r.CPU.Seconds())
 			reports[i] = append(reports[i], r)
 		}
 	}
@@ -102,8 +102,8 @@ func each(reports []load.Report, figure func(load.Report) float64) []float64 {
 	return all
 }
 
-// rate is expected requests per second. The first one begins the time.
-func rate(r load.Report) float64 { return float64(r.Arrived-1) / r.Seconds() }
+// rate is expected requests per second.
+func rate(r load.Report) float64 { return float64(r.Counted()) / r.Seconds() }
 
 // cost is processor time per request, in microseconds.
-func cost(r load.Report) float64 { return r.CPU.Seconds() * 1e6 / float64(r.Arrived-1) }
+func cost(r load.Report) float64 { return r.CPU.Seconds() * 1e6 / float64(r.Counted()) }

@@ -61,7 +61,7 @@ func (r *run) report() load.Report {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	report := load.Report{
-		Problem: r.problem, Arrived: int(r.arrived.Load()), Repeats: int(r.repeats.Load()), Headers: r.headers,
+		Problem: r.problem, Arrived: int(r.arrived.Load()), Warmup: r.plan.Warmup, Repeats: int(r.repeats.Load()), Headers: r.headers,
 		First: r.first.at, Last: r.last.at, CPU: r.last.cpu - r.first.cpu,
 	}
 	report.Late, report.Early = lateness(r.late[:min(report.Arrived, len(r.late))])

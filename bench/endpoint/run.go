@@ -98,7 +98,7 @@ func (e *endpoint) serve(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	n := int(r.arrived.Add(1))
-	if n == 1 {
+	if n == 1+r.plan.Warmup {
 		r.begin(now, &ctx.Request.Header)
 	}
 	if r.note(n, now, ctx.Request.Body()) {

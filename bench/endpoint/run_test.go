@@ -55,6 +55,24 @@ func TestRunIsOverAtTheExpectedRequest(t *testing.T) {
 	}
 }
 
+func TestTimeCountsAfterTheWarmup(t *testing.T) {
+	e := started(load.Plan{Expected: 3, Warmup: 1, Status: 200})
+	r := e.current.Load()
+	send(e, nil)
+	if got := r.report(); !got.First.IsZero() {
+		t.Errorf("time counts from %v on, want it to wait for the warm-up", got.First)
+	}
+	send(e, nil)
+	if got := r.report(); got.First.IsZero() {
+		t.Error("time does not count after the warm-up")
+	}
+	send(e, nil)
+	<-r.reached
+	if got := r.report(); got.Counted() != 1 {
+		t.Errorf("%d requests count, want the last one alone: the one before begins the time", got.Counted())
+	}
+}
+
 func TestRequestBeforeItsClientIsKnownIsAProblem(t *testing.T) {
 	e := newEndpoint()
 	e.begin(load.Plan{Expected: 1, Status: 200})

@@ -15,6 +15,7 @@ const Digits = 20
 // counted: /hang is answered when the next run begins, /slow after 100 ms.
 type Plan struct {
 	Expected int           // the run is over at this request
+	Warmup   int           // so many requests are answered before time counts; below Expected
 	Status   int           // of every answer
 	Delay    time.Duration // before every answer
 	Due      bool          // values begin with when they are due: lateness is measured
@@ -28,7 +29,8 @@ type Report struct {
 	Problem string // why the figures are worth nothing, or ""
 
 	Arrived     int
-	First, Last time.Time     // arrival of the first and of the last expected request
+	Warmup      int           // as in the plan
+	First, Last time.Time     // arrival of the first after the warm-up and of the last expected request
 	CPU         time.Duration // of the client's process between the two
 	Headers     []string      // names in the first request, sorted
 
@@ -42,6 +44,9 @@ type Report struct {
 
 // Seconds is how long the expected requests took to arrive.
 func (r Report) Seconds() float64 { return r.Last.Sub(r.First).Seconds() }
+
+// Counted is how many requests arrived in that time, without the first: it begins it.
+func (r Report) Counted() int { return r.Arrived - r.Warmup - 1 }
 
 // Value fills a value of the given size, at least Digits, that begins with n. What
 // follows does not compress well, and is the same for all.
