@@ -26,7 +26,7 @@ FUZZTIME ?= 10s
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: ## Show retryd at work; needs Go alone (ARGS=--keep leaves it running)
@@ -47,13 +47,18 @@ test: tools promtool ## Run all tests, also against a real Kafka; needs a JDK 17
 
 # The daemon, the floors and the endpoint are processes of their own on this machine:
 # let it be idle otherwise.
-PAIRS ?= 10
 RECORDS ?= 100000
+BENCH = exec '$(BIN)/bench' -scenario '$(SCENARIO)' -records '$(RECORDS)' -profiles '$(PROFILES)'
 
 .PHONY: bench
 bench: ## Measure retryd against bare loops on a real Kafka, and write docs/performance.md (SCENARIO=name runs one; PAIRS=10 RECORDS=100000; PROFILES=folder for CPU profiles); needs a JDK 17+, Maven
 	@go build -o '$(BIN)/bench' ./bench
-	@exec '$(BIN)/bench' -scenario '$(SCENARIO)' -pairs '$(PAIRS)' -records '$(RECORDS)' -profiles '$(PROFILES)'
+	@$(BENCH) -pairs '$(or $(PAIRS),10)'
+
+.PHONY: bench-peers
+bench-peers: ## Measure it against Spring Kafka and Parallel Consumer, and write docs/performance.md (SCENARIO=name runs one; PAIRS=3 RECORDS=100000); Maven fetches them
+	@go build -o '$(BIN)/bench' ./bench
+	@$(BENCH) -peers -pairs '$(or $(PAIRS),3)'
 
 .PHONY: unit
 unit: ## Run the tests that need Go alone, without the race detector

@@ -2,10 +2,13 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -101,10 +104,74 @@ func TestDocumentShowsEachRow(t *testing.T) {
 	}
 }
 
+func TestDocumentHasPeersBehindTheResults(t *testing.T) {
+	peer := sample
+	peer.Scenario = "peer-throughput"
+	text, err := render([]Result{sample, peer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, peers, found := strings.Cut(string(text), "\n## Peers\n")
+	if !found || !strings.Contains(peers, "\n### peer-throughput: a title\n") || strings.Contains(peers, "\n### throughput") {
+		t.Errorf("the section Peers is not there, or has other results:\n%s", text)
+	}
+	if text, err = render([]Result{sample}); err != nil || strings.Contains(string(text), "## Peers") {
+		t.Errorf("there is a section Peers without results, or error %v", err)
+	}
+}
+
+// A document of peers alone would replace one with all results.
+func TestDocumentOfPeersAloneIsNotWritten(t *testing.T) {
+	dir := t.TempDir()
+	document := filepath.Join(dir, "performance.md")
+	peer := sample
+	peer.Scenario = "peer-throughput"
+	if err := peer.save(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := writeDocument(dir, document); !errors.Is(err, errPeersAlone) {
+		t.Errorf("error %v, want %v", err, errPeersAlone)
+	}
+	if _, err := os.Stat(document); err == nil {
+		t.Error("there is a document")
+	}
+}
+
+// The document says which versions were measured; the pom decides it.
+func TestDocumentNamesTheVersionsOfPeers(t *testing.T) {
+	pom, err := os.ReadFile(filepath.Join("peers", "pom.xml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	versions := regexp.MustCompile(`<(?:spring-kafka|parallel-consumer|httpclient5)\.version>(.+)</`).FindAllSubmatch(pom, -1)
+	if len(versions) != 3 {
+		t.Fatalf("%d versions in the pom, want 3", len(versions))
+	}
+	for _, v := range versions {
+		if !strings.Contains(documentText, " "+string(v[1])) {
+			t.Errorf("the document does not name version %s", v[1])
+		}
+	}
+}
+
+func TestSpringIsEarlyBeyondItsClock(t *testing.T) {
+	r := load.Report{Late: []time.Duration{-3 * time.Millisecond, -time.Millisecond, -time.Microsecond, 0}}
+	if got := early(r); got != 1 {
+		t.Errorf("%v early, want 1", got)
+	}
+}
+
+func TestPeersSendHeadersOfTheirOwn(t *testing.T) {
+	sides := []side{{name: "retryd"}, {name: "peer", peer: true}}
+	if err := sameHeaders(sides, [][]load.Report{{{Headers: []string{"Retryd-Key"}}}, {{Headers: []string{"Host"}}}}); err != nil {
+		t.Error(err)
+	}
+}
+
 // Results of other programs are documented too, behind the scenarios.
 func TestResultsAreReadInTheOrderOfScenarios(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"idle", "a-peer", "throughput"} {
+	for _, name := range []string{"idle", "a-program", "peer-lateness", "throughput"} {
 		r := sample
 		r.Scenario = name
 		if err := r.save(dir); err != nil {
@@ -119,7 +186,7 @@ func TestResultsAreReadInTheOrderOfScenarios(t *testing.T) {
 	for _, r := range results {
 		order = append(order, r.Scenario)
 	}
-	if diff := cmp.Diff([]string{"throughput", "idle", "a-peer"}, order); diff != "" {
+	if diff := cmp.Diff([]string{"throughput", "idle", "peer-lateness", "a-program"}, order); diff != "" {
 		t.Errorf("order (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(sample.Rows, results[0].Rows); diff != "" {
@@ -139,7 +206,7 @@ func TestDocumentOfNothingIsAnError(t *testing.T) {
 }
 
 func TestScenarioThatDoesNotExistNamesTheOthers(t *testing.T) {
-	_, err := choose("speed")
+	_, err := choose("speed", false)
 	if err == nil || !strings.Contains(err.Error(), "throughput, one-partition, escalation") {
 		t.Errorf("error %v, want one that names the scenarios", err)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	_ "embed"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -13,11 +14,17 @@ import (
 //go:embed performance.md.tmpl
 var documentText string
 
+// errPeersAlone is no document because of what it would leave out.
+var errPeersAlone = errors.New("no document: make bench has left no results beside those with peers")
+
 // writeDocument makes docs/performance.md of the results that are kept.
 func writeDocument(results, document string) error {
 	all, err := readResults(results)
 	if err != nil {
 		return err
+	}
+	if own, peers := split(all); len(own) == 0 && len(peers) > 0 {
+		return errPeersAlone
 	}
 	text, err := render(all)
 	if err != nil {
@@ -44,12 +51,26 @@ func render(results []Result) ([]byte, error) {
 	for _, r := range results {
 		seconds += r.Seconds
 	}
+	own, peers := split(results)
 	var text bytes.Buffer
 	err = t.Execute(&text, map[string]any{
-		"Results": results, "First": results[0], "Minutes": (seconds + 59) / 60,
+		"Results": own, "Peers": peers, "First": results[0], "Minutes": (seconds + 59) / 60,
 		"InFlight": inFlight, "SessionTimeout": sessionTimeout,
+		"JVM": jvm,
 	})
 	return text.Bytes(), err
+}
+
+// split parts those with peers from the others.
+func split(results []Result) (own, peers []Result) {
+	for _, r := range results {
+		if strings.HasPrefix(r.Scenario, peerPrefix) {
+			peers = append(peers, r)
+		} else {
+			own = append(own, r)
+		}
+	}
+	return own, peers
 }
 
 func markdownRow(r Row) string { return markdownLine(r.cells()) }

@@ -18,6 +18,7 @@ import (
 // options are the command line.
 type options struct {
 	scenario string // empty: all
+	peers    bool   // all are those with peers
 	pairs    int    // how often each comparison is repeated
 	records  int    // of a throughput run; the other scenarios scale with it
 	out      string // folder of the JSON
@@ -40,7 +41,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	chosen, err := choose(o.scenario)
+	chosen, err := choose(o.scenario, o.peers)
 	if err != nil {
 		return err
 	}
@@ -57,13 +58,19 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if o.scenario != "" {
 		return nil
 	}
-	return writeDocument(o.out, o.document)
+	err = writeDocument(o.out, o.document)
+	if errors.Is(err, errPeersAlone) {
+		fmt.Fprintln(out, err)
+		return nil
+	}
+	return err
 }
 
 func parse(args []string) (options, error) {
 	o := options{}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.StringVar(&o.scenario, "scenario", "", "name of the only scenario to run")
+	flags.BoolVar(&o.peers, "peers", false, "run the scenarios that compare with other software, which Maven builds")
 	flags.IntVar(&o.pairs, "pairs", 10, "how often each comparison is repeated, at least 1")
 	flags.IntVar(&o.records, "records", 100_000, "records of a throughput run, at least 1000; the other scenarios scale with it")
 	flags.StringVar(&o.out, "out", "bench/out", "folder of the JSON results")

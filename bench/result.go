@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/retryd/retryd/bench/load"
@@ -121,13 +122,13 @@ func readResults(dir string) ([]Result, error) {
 		if err := json.Unmarshal(text, &r); err != nil {
 			return nil, fmt.Errorf("read %s: %w", file, err)
 		}
-		if _, err := choose(r.Scenario); err != nil {
+		if _, err := choose(r.Scenario, false); err != nil {
 			others = append(others, r)
 			continue
 		}
 		known[r.Scenario] = r
 	}
-	for _, s := range scenarios() {
+	for _, s := range slices.Concat(scenarios(), peerScenarios()) {
 		if r, ok := known[s.name]; ok {
 			all = append(all, r)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 )
@@ -25,13 +26,16 @@ func scenarios() []scenario {
 	}
 }
 
-// choose returns the scenario of that name, or all for an empty one.
-func choose(name string) ([]scenario, error) {
-	if name == "" {
+// choose returns the scenario of that name; for an empty one all, or all with peers.
+func choose(name string, peers bool) ([]scenario, error) {
+	switch {
+	case name == "" && peers:
+		return peerScenarios(), nil
+	case name == "":
 		return scenarios(), nil
 	}
 	var names []string
-	for _, s := range scenarios() {
+	for _, s := range slices.Concat(scenarios(), peerScenarios()) {
 		if s.name == name {
 			return []scenario{s}, nil
 		}

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"github.com/retryd/retryd/bench/load"
@@ -61,25 +60,37 @@ func (r *run) report() load.Report {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	report := load.Report{
-		Problem: r.problem, Arrived: int(r.arrived.Load()), Warmup: r.plan.Warmup, Repeats: int(r.repeats.Load()), Headers: r.headers,
+		Problem: r.problem, Arrived: int(r.arrived.Load()), Repeats: int(r.repeats.Load()), Headers: r.headers,
 		First: r.first.at, Last: r.last.at, CPU: r.last.cpu - r.first.cpu,
+		Middle: r.middle.at, MiddleCPU: r.middle.cpu - r.first.cpu,
 	}
-	report.Late, report.Early = lateness(r.late[:min(report.Arrived, len(r.late))])
+	report.Late, report.Early = r.lateness(report.Arrived)
 	report.Distinct, report.LastSecond = r.distinct()
 	return report
 }
 
-// lateness sorts, and counts what was early.
-func lateness(late []atomic.Int64) (sorted []time.Duration, early int) {
-	for i := range late {
-		ns := late[i].Load()
-		sorted = append(sorted, time.Duration(ns))
-		if ns < 0 {
-			early++
+// lateness sorts that of what has arrived, and counts what was early.
+func (r *run) lateness(arrived int) (sorted []time.Duration, early int) {
+	if r.plan.Retry > 0 {
+		sorted = r.afterRetry()
+	} else {
+		for i := range min(arrived, len(r.late)) {
+			sorted = append(sorted, time.Duration(r.late[i].Load()))
 		}
 	}
 	slices.Sort(sorted)
+	early, _ = slices.BinarySearch(sorted, 0)
 	return sorted, early
+}
+
+// afterRetry returns how late the second requests were.
+func (r *run) afterRetry() (late []time.Duration) {
+	for i := r.plan.Warmup; i < len(r.retried); i++ {
+		if at := r.retried[i].Load(); at != 0 {
+			late = append(late, time.Duration(at-r.seen[i].Load())-r.plan.Retry)
+		}
+	}
+	return late
 }
 
 // distinct counts the numbers that arrived, and those of the last second.

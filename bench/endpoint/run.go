@@ -48,9 +48,11 @@ type run struct {
 	missing atomic.Int64   // numbers that have not arrived
 	late    []atomic.Int64 // nanoseconds, by order of arrival; of expected requests
 	seen    []atomic.Int64 // by number: first arrival, in nanoseconds since the epoch
+	retried []atomic.Int64 // the same of the second one; of a plan with Retry
 
 	mu      sync.Mutex
 	first   edge
+	middle  edge
 	last    edge
 	headers []string
 	problem string
@@ -69,6 +71,9 @@ func newRun(p load.Plan, before *run) *run {
 		r.late = make([]atomic.Int64, p.Expected)
 	}
 	r.seen = make([]atomic.Int64, p.Numbered)
+	if p.Retry > 0 {
+		r.retried = make([]atomic.Int64, p.Numbered)
+	}
 	r.missing.Store(int64(p.Numbered))
 	if p.Continue {
 		r.know(before)
@@ -98,13 +103,32 @@ func (e *endpoint) serve(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	n := int(r.arrived.Add(1))
-	if n == 1+r.plan.Warmup {
+	if n == 1 {
 		r.begin(now, &ctx.Request.Header)
+	}
+	ctx.SetStatusCode(r.plan.Status)
+	if r.plan.Retry > 0 {
+		r.retry(ctx, now)
+		return
 	}
 	if r.note(n, now, ctx.Request.Body()) {
 		r.end(now)
 	}
 	r.answer(ctx)
+}
+
+// retry refuses the first request with a number, and notes the second.
+func (r *run) retry(ctx *fasthttp.RequestCtx, now time.Time) {
+	number := load.Number(ctx.Request.Body())
+	switch {
+	case number < 0 || number >= int64(len(r.seen)):
+	case r.seen[number].CompareAndSwap(0, now.UnixNano()):
+		ctx.SetStatusCode(fasthttp.StatusServiceUnavailable)
+	case !r.retried[number].CompareAndSwap(0, now.UnixNano()):
+		r.repeats.Add(1)
+	case r.missing.Add(-1) == 0:
+		r.end(now)
+	}
 }
 
 // note measures request n, the first being 1, and reports whether the run is over.
@@ -119,7 +143,11 @@ func (r *run) note(n int, now time.Time, value []byte) (over bool) {
 	if !r.plan.Due && number >= 0 && number < int64(len(r.seen)) {
 		over = r.arrive(number, now)
 	}
-	return int(r.noted.Add(1)) == r.plan.Expected && !r.plan.Continue || over && r.plan.Continue
+	noted := int(r.noted.Add(1))
+	if noted == r.plan.Middle {
+		r.halve(now)
+	}
+	return noted == r.plan.Expected && !r.plan.Continue || over && r.plan.Continue
 }
 
 // arrive notes a number, and reports whether it was the last one that was missing.
@@ -132,7 +160,6 @@ func (r *run) arrive(number int64, now time.Time) bool {
 }
 
 func (r *run) answer(ctx *fasthttp.RequestCtx) {
-	ctx.SetStatusCode(r.plan.Status)
 	if r.plan.Delay > 0 {
 		time.Sleep(r.plan.Delay)
 	}
@@ -149,6 +176,12 @@ func (r *run) begin(now time.Time, h *fasthttp.RequestHeader) {
 		r.headers = append(r.headers, string(name))
 	}
 	slices.Sort(r.headers)
+}
+
+func (r *run) halve(now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.middle = r.edge(now)
 }
 
 func (r *run) end(now time.Time) {

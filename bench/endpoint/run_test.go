@@ -55,24 +55,6 @@ func TestRunIsOverAtTheExpectedRequest(t *testing.T) {
 	}
 }
 
-func TestTimeCountsAfterTheWarmup(t *testing.T) {
-	e := started(load.Plan{Expected: 3, Warmup: 1, Status: 200})
-	r := e.current.Load()
-	send(e, nil)
-	if got := r.report(); !got.First.IsZero() {
-		t.Errorf("time counts from %v on, want it to wait for the warm-up", got.First)
-	}
-	send(e, nil)
-	if got := r.report(); got.First.IsZero() {
-		t.Error("time does not count after the warm-up")
-	}
-	send(e, nil)
-	<-r.reached
-	if got := r.report(); got.Counted() != 1 {
-		t.Errorf("%d requests count, want the last one alone: the one before begins the time", got.Counted())
-	}
-}
-
 func TestRequestBeforeItsClientIsKnownIsAProblem(t *testing.T) {
 	e := newEndpoint()
 	e.begin(load.Plan{Expected: 1, Status: 200})
@@ -92,6 +74,43 @@ func TestLatenessIsFromDueToArrival(t *testing.T) {
 	if got.Early != 1 || len(got.Late) != 3 || got.Late[0] > 0 || got.Late[1] < time.Minute || got.Late[2] < time.Hour {
 		t.Errorf("%d early, lateness %v; want 1 early, then more than a minute and an hour", got.Early, got.Late)
 	}
+}
+
+func TestLatenessOfARetryIsFromItsFirstRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := started(load.Plan{Numbered: 2, Warmup: 1, Status: 200, Retry: 5 * time.Second})
+		r := e.current.Load()
+		for n := range int64(2) {
+			if status := send(e, numbered(n)); status != 503 {
+				t.Errorf("status %d of a first request, want 503", status)
+			}
+		}
+		time.Sleep(4 * time.Second)
+		send(e, numbered(0)) // early, but only warms up
+		time.Sleep(3 * time.Second)
+		if status := send(e, numbered(1)); status != 200 {
+			t.Errorf("status %d of a second request, want 200", status)
+		}
+		<-r.reached
+		got := r.report()
+		if diff := cmp.Diff([]time.Duration{2 * time.Second}, got.Late); diff != "" || got.Early != 0 || got.Repeats != 0 {
+			t.Errorf("%d early, %d repeats, lateness (-want +got):\n%s", got.Early, got.Repeats, diff)
+		}
+	})
+}
+
+func TestMiddleIsBetweenTheHalves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := started(load.Plan{Expected: 3, Middle: 2, Status: 200})
+		for range 3 {
+			time.Sleep(time.Second)
+			send(e, nil)
+		}
+		r := e.current.Load().report()
+		if cold, warm := r.Middle.Sub(r.First), r.Last.Sub(r.Middle); cold != time.Second || warm != time.Second {
+			t.Errorf("%v to the middle, %v from there on; want 1 s each", cold, warm)
+		}
+	})
 }
 
 func TestRepeatsAreCountedAcrossRuns(t *testing.T) {

@@ -15,11 +15,13 @@ const Digits = 20
 // counted: /hang is answered when the next run begins, /slow after 100 ms.
 type Plan struct {
 	Expected int           // the run is over at this request
-	Warmup   int           // so many requests are answered before time counts; below Expected
+	Middle   int           // a request before that, to which the run is also measured; 0: none
 	Status   int           // of every answer
 	Delay    time.Duration // before every answer
 	Due      bool          // values begin with when they are due: lateness is measured
 	Numbered int           // values begin with their number, below this: repeats are counted
+	Retry    time.Duration // the first request with a number is answered 503, the second is due this long after it; the run is over when all are there
+	Warmup   int           // numbers below this are not measured; of Retry
 	Stuck    bool          // number 0 is answered when the next run begins
 	Continue bool          // numbers of the run before have arrived; this one is over when all have, whatever is expected
 }
@@ -29,9 +31,10 @@ type Report struct {
 	Problem string // why the figures are worth nothing, or ""
 
 	Arrived     int
-	Warmup      int           // as in the plan
-	First, Last time.Time     // arrival of the first after the warm-up and of the last expected request
+	First, Last time.Time     // arrival of the first and of the last expected request
 	CPU         time.Duration // of the client's process between the two
+	Middle      time.Time     // arrival of as many requests as Plan.Middle says
+	MiddleCPU   time.Duration // of the client's process between the first and that one
 	Headers     []string      // names in the first request, sorted
 
 	Late  []time.Duration // arrival after due, sorted; negative is early
@@ -44,9 +47,6 @@ type Report struct {
 
 // Seconds is how long the expected requests took to arrive.
 func (r Report) Seconds() float64 { return r.Last.Sub(r.First).Seconds() }
-
-// Counted is how many requests arrived in that time, without the first: it begins it.
-func (r Report) Counted() int { return r.Arrived - r.Warmup - 1 }
 
 // Value fills a value of the given size, at least Digits, that begins with n. What
 // follows does not compress well, and is the same for all.
