@@ -111,7 +111,7 @@ func New(reg prometheus.Registerer, version string) *Metrics {
 			"Time since the oldest record of this partition that is not done was first written (the timestamp of its main record), measured every 5 s; 0: there is none.",
 			"relay", "tier", "partition"),
 		pausedPartitions: d.gauge("retryd_paused_partitions",
-			"Partitions that are not read further for want of room, measured every 5 s: the window is full (records), the process holds much, and the partition all that is reserved for it (bytes), or what is completed above the committed offset does not fit beside it (completed).",
+			"Partitions that are not read further for want of room, measured every 5 s: the window is full (records), the process holds much, and the partition all that is reserved for it (bytes), or what is completed above the committed offset might soon not fit beside it (completed).",
 			"relay", "tier", "reason"),
 		produceErrors: d.counter("retryd_produce_errors_total",
 			"Writes to a tier or to the dead-letter topic (target dlt) that Kafka did not acknowledge; the record is kept and written again.", "relay", "target"),

@@ -7,7 +7,7 @@ type Pause string
 const (
 	PauseRecords   Pause = "records"   // the window holds as many as it may
 	PauseBytes     Pause = "bytes"     // the process holds much, and the partition all that is reserved for it
-	PauseCompleted Pause = "completed" // the completed set does not fit beside a commit
+	PauseCompleted Pause = "completed" // the completed set might soon not fit beside a commit
 )
 
 func pauses() []Pause { return []Pause{PauseRecords, PauseBytes, PauseCompleted} }

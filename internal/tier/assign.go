@@ -82,7 +82,7 @@ func (s *session) claimOf(p int32) *claim {
 // complete is committed before consume returns, and so before the next owner begins.
 func (s *session) letGo(c *claim) {
 	s.rebalanced()
-	s.lastCommit()
+	s.lastCommit(map[int32]*claim{c.partition: c})
 	s.committing.Lock()
 	defer s.committing.Unlock()
 	s.lose(c)

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/retryd/retryd/internal/kafka"
+	"github.com/retryd/retryd/internal/logging"
 )
 
 const (
@@ -62,15 +65,32 @@ func (s *session) failingSince(began time.Time) time.Time {
 	return s.failing
 }
 
-// lastCommit commits for the last time, for what is complete, and tells what follows if
-// that fails.
-func (s *session) lastCommit() {
+// lastCommit commits for the last time for some claims, for what is complete, and tells
+// what follows if that fails or not all of it fits.
+func (s *session) lastCommit(claims map[int32]*claim) {
 	switch err := s.commitLast(); {
+	case err == nil:
+		s.tellUntold(claims)
 	case errors.Is(err, kafka.ErrFenced):
 		s.fenced(err)
 	case kafka.NoTopic(err): // nor is there anything to deliver again
-	case err != nil:
+	default:
 		s.consumer.relay.warn("last commit of the session is missing: what was completed since the one before is delivered again", s.consumer.source.topic, err)
+	}
+}
+
+// tellUntold tells of what is complete and did not fit beside the last commit of some
+// claims.
+func (s *session) tellUntold(claims map[int32]*claim) {
+	s.committing.Lock()
+	defer s.committing.Unlock()
+	var records int64
+	for p := range claims {
+		records += s.acked[p].untold
+	}
+	if records > 0 {
+		s.consumer.relay.log.Warn("last commit cannot tell of all that is complete: the rest is delivered again",
+			zap.String(logging.FieldTopic, s.consumer.source.topic), zap.Int64("records", records))
 	}
 }
 

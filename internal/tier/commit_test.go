@@ -3,6 +3,7 @@ package tier
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -126,6 +127,25 @@ func TestLastCommitForATopicThatIsGoneIsNotMissed(t *testing.T) {
 	failedOnce(t, registry)
 	if logs.Len() > 0 {
 		t.Errorf("log: %v", lines(logs))
+	}
+}
+
+func TestLastCommitSaysWhatItCannotTell(t *testing.T) {
+	r, _, _ := committing(t)
+	core, logs := observer.New(zapcore.InfoLevel)
+	r.relay.log = zap.New(core)
+	r.session.stop = func() {}
+	r.takeUpTo(45_000) // in a fetch that was larger than any
+	random := rand.New(rand.NewPCG(1, 2))
+	for offset := range r.unread {
+		if random.IntN(2) > 0 {
+			r.completeHeld(offset)
+		}
+	}
+	r.session.finish()
+	requireMessages(t, logs, "warn last commit cannot tell of all that is complete: the rest is delivered again")
+	if n := logs.All()[0].ContextMap()["records"]; n != r.session.acked[0].untold || n == int64(0) {
+		t.Errorf("%v records, want %d", n, r.session.acked[0].untold)
 	}
 }
 

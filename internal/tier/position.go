@@ -12,7 +12,8 @@ const commitSize = 768 << 10
 // position is what a commit says of a partition. The zero value is none.
 type position struct {
 	kafka.Committed
-	mark window.Mark // of the offsets that it tells
+	mark   window.Mark // of the offsets that it tells
+	untold int64       // offsets that are complete above it and did not fit
 }
 
 // position returns what is to be committed, of which last is what was acknowledged:
@@ -33,7 +34,12 @@ func (c *claim) position(last position, limit int) position {
 	c.mu.Lock()
 	c.setUsed = used
 	c.mu.Unlock()
-	return position{kafka.Committed{Offset: mark.Low, Metadata: text}, mark}
+	at := position{Committed: kafka.Committed{Offset: mark.Low, Metadata: text}, mark: mark}
+	if used > 1 {
+		told, _ := window.ParseMetadata(text, mark.Low)
+		at.untold = window.Count(completed) - window.Count(told.Completed)
+	}
+	return at
 }
 
 // metadataLimit returns how many characters each partition of the session may have.

@@ -150,6 +150,9 @@ func TestPositionTellsHowFullItIs(t *testing.T) {
 	}
 	r.finish(10, 20, 30)
 	cut := r.position(whole, 40)
+	if whole.untold != 0 || cut.untold != 2 {
+		t.Errorf("%d and %d offsets are not told, want 0 and 2", whole.untold, cut.untold)
+	}
 	meta, err := window.ParseMetadata(cut.Metadata, cut.Offset)
 	if used := r.claim.setUsed; err != nil || used < 1 || !slices.Equal(meta.Completed, []window.Run{{From: 10, To: 11}, {From: 20, To: 21}}) {
 		t.Errorf("%v, used %v, completed %v; want the lowest, and more than 1", err, used, meta.Completed)

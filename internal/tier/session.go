@@ -98,7 +98,7 @@ func (s *session) consume(gc sarama.ConsumerGroupClaim) {
 func (s *session) finish() {
 	s.stop()
 	s.wrote.Wait()
-	s.lastCommit()
+	s.lastCommit(s.claimed())
 	s.leaveBudget()
 }
 

@@ -27,6 +27,15 @@ type source struct {
 
 func (s source) main() bool { return s.step == 0 }
 
+// soonest is the shortest wait, but for one that a budget cuts short: longer than least,
+// or as long. It is not positive for what is no longer configured.
+func (s source) soonest() time.Duration {
+	if s.least == 0 {
+		return 0
+	}
+	return 2*s.delay - s.most
+}
+
 // waits reports whether a record waits there, by the schedule, for as long as delay.
 func (s source) waits() bool { return s.delay > 0 && !s.retired }
 

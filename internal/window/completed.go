@@ -31,6 +31,14 @@ func (o *Offsets) Restore(completed []Run) {
 	o.restored = slices.Clone(completed[i:])
 }
 
+// Span returns over how many offsets the set of those that were completed may reach:
+// from Low to the last that was fetched.
+func (o *Offsets) Span() int64 { return o.next - o.Low() }
+
+// Restoring reports whether something that an earlier owner had completed is not read
+// again yet.
+func (o *Offsets) Restoring() bool { return len(o.restored) > 0 }
+
 // Completed returns what is completed from Low on, with what was restored and is not
 // read again yet: the first MaxRuns runs of it. Offsets that never come may be among
 // it. It costs time for what is pending, not for what is completed.
@@ -64,6 +72,14 @@ func (o *Offsets) pendingRuns(yield func(from, to int64) bool) {
 			}
 		}
 	}
+}
+
+// Count returns how many offsets are in runs.
+func Count(runs []Run) (n int64) {
+	for _, r := range runs {
+		n += r.To - r.From
+	}
+	return n
 }
 
 // add appends the run from one offset to before another, unless it is empty.

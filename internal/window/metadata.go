@@ -15,6 +15,9 @@ const MaxMetadata = 4096
 
 const metadataVersion = "1"
 
+// headLength is how long the text is without a set.
+const headLength = len(metadataVersion + ":12345678:0123456789012345678901:")
+
 // The ways in which committed metadata may be of no use.
 var (
 	ErrNoMetadata      = errors.New("no metadata was committed")
@@ -41,10 +44,14 @@ type Metadata struct {
 // or more says that it was cut.
 func (m Metadata) Encode(offset int64, limit int) (text string, used float64) {
 	body := base64.RawURLEncoding.EncodeToString(m.TopicID[:]) + ":"
-	set, used := writeSet(m.Completed, offset, limit-len("1:12345678:")-len(body))
+	set, used := writeSet(m.Completed, offset, limit-headLength)
 	body += set
 	return fmt.Sprintf("%s:%08x:%s", metadataVersion, metadataChecksum(body, offset), body), used
 }
+
+// SetRoom returns over how many offsets a completed set always fits into limit
+// characters, whatever its pattern: as a bitmap.
+func SetRoom(limit int) int { return max(0, 8*((limit-headLength)*3/4-1)) }
 
 // ParseMetadata parses what was committed together with offset. The error is one
 // of ErrNoMetadata, ErrMetadataVersion and ErrMetadataCorrupt, perhaps wrapped.

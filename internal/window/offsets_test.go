@@ -144,6 +144,9 @@ func TestOffsetsFollowTheNaiveModel(t *testing.T) {
 				if got, want := offsets.Pending(), model.pending(); got != want {
 					t.Fatalf("pending %d, want %d", got, want)
 				}
+				if got, want := offsets.Span(), model.next()-model.low(); got != want {
+					t.Fatalf("span %d, want %d", got, want)
+				}
 				model.check(t, offsets.Completed())
 			},
 		})

@@ -122,6 +122,25 @@ func jittered(span int64, random *rand.Rand) (runs []Run) {
 	return runs
 }
 
+// Reading pauses by it.
+func TestAnySetOverSetRoomFits(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, limit := range []int{100, 786, MaxMetadata} {
+		var set []Run
+		for i := range int64(SetRoom(limit)) {
+			if random.IntN(2) > 0 {
+				set = add(set, 7+i, 8+i)
+			}
+		}
+		if text, used := (Metadata{Completed: set}).Encode(7, limit); used > 1 || used < .98 || len(text) > limit {
+			t.Errorf("over %d offsets: %d characters of %d, used %v; want nearly all, and no more", SetRoom(limit), len(text), limit, used)
+		}
+	}
+	if n := SetRoom(10); n != 0 {
+		t.Errorf("room for %d offsets where not even the rest fits", n)
+	}
+}
+
 func TestSetThatMakesNoSenseIsRefused(t *testing.T) {
 	varints := func(shape byte, lengths ...uint64) []byte {
 		packed := []byte{shape}
