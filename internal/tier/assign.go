@@ -22,8 +22,7 @@ var errMadeAnew = errors.New("the topic was made anew")
 func (s *session) admit() (partitions []int32, err error) {
 	s.admission.Lock()
 	defer s.admission.Unlock()
-	known := s.claimed()
-	partitions = slices.DeleteFunc(slices.Clone(s.assigned()), func(p int32) bool { return known[p] != nil })
+	partitions = s.unclaimed()
 	if len(partitions) == 0 && s.size > 0 {
 		return nil, nil
 	}
@@ -39,6 +38,20 @@ func (s *session) admit() (partitions []int32, err error) {
 	maps.Copy(located, s.claims)
 	s.claims = located
 	return partitions, nil
+}
+
+// unclaimed returns the partitions that are assigned and have no claim yet. One that was
+// let go is among the assigned until the others that are revoked are let go too; it comes
+// back in another generation.
+func (s *session) unclaimed() []int32 {
+	now := s.assignment.GenerationID() // before the partitions, which come later in it
+	assigned := s.assigned()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(assigned), func(p int32) bool {
+		generation, left := s.left[p]
+		return s.claims[p] != nil || left && generation == now
+	})
 }
 
 // identify finds out which topic the session reads, and later whether it still exists.
@@ -82,6 +95,9 @@ func (s *session) claimOf(p int32) *claim {
 // complete is committed before consume returns, and so before the next owner begins.
 func (s *session) letGo(c *claim) {
 	s.rebalanced()
+	s.mu.Lock()
+	s.left[c.partition] = s.assignment.GenerationID()
+	s.mu.Unlock()
 	s.lastCommit(map[int32]*claim{c.partition: c})
 	s.committing.Lock()
 	defer s.committing.Unlock()

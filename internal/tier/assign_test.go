@@ -117,6 +117,20 @@ func TestRevokedPartitionIsCommittedAndForgottenWhileTheSessionGoesOn(t *testing
 	}
 }
 
+// The client lists it among the assigned until all that are revoked have returned.
+func TestPartitionThatWasLetGoComesBackInAnotherGeneration(t *testing.T) {
+	s, m, _, _ := assigning(t)
+	s.consume(begun{partition: 0, offset: 0})
+	m.partitions = []int32{0, 1}
+	if c := s.claimOf(1); c == nil || s.claimed()[0] != nil {
+		t.Errorf("claims %v, want partition 1 alone", s.claimed())
+	}
+	m.generation++
+	if c := s.claimOf(0); c == nil {
+		t.Error("it is assigned anew, and has no claim")
+	}
+}
+
 func TestPartitionThatWasRevokedBeforeItWasReadIsNotCommitted(t *testing.T) {
 	s, m, f, _ := assigning(t)
 	m.partitions = []int32{0, 1}

@@ -42,6 +42,7 @@ type session struct {
 
 	mu       sync.Mutex
 	claims   map[int32]*claim            // replaced, never changed, when one comes or goes
+	left     map[int32]int32             // the generation in which a partition was let go last
 	counted  int32                       // the newest generation that counts as a rebalance
 	sent     time.Time                   // when the last acknowledged commit was sent; zero: none
 	over     bool                        // nothing more is measured
@@ -56,6 +57,7 @@ func (c *consumer) begin(gs sarama.ConsumerGroupSession) (*session, error) {
 		consumer:   c,
 		assignment: gs,
 		claims:     map[int32]*claim{},
+		left:       map[int32]int32{},
 		counted:    gs.GenerationID(),
 		renew:      make(chan struct{}, 1),
 		acked:      map[int32]position{},
