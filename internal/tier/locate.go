@@ -67,9 +67,10 @@ func (s *session) startOf(p int32, at kafka.Committed, has bool, begin int64, f 
 		s.consumer.metrics.MetadataIgnored(metrics.MetadataOtherTopic)
 		return begin, nil
 	}
-	if at.Offset < begin {
+	done := window.Count(window.Clip(meta.Completed, at.Offset, begin))
+	if unread := begin - at.Offset - done; unread > 0 {
 		f.deleted = append(f.deleted, p)
-		f.records += begin - at.Offset
+		f.records += unread
 	}
 	return max(at.Offset, begin), meta.Completed
 }

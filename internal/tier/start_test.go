@@ -2,6 +2,7 @@ package tier
 
 import (
 	"errors"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -86,6 +87,22 @@ func TestStartOfAPartition(t *testing.T) {
 				t.Errorf("counted metadata as %q, want %q", got, tt.ignored)
 			}
 		})
+	}
+}
+
+func TestWhatWasCompleteIsNotToldAsDeletedUnread(t *testing.T) {
+	r, _ := observed(t)
+	for begin, want := range map[int64]flaws{
+		7:   {},
+		8:   {deleted: []int32{0}, records: 1},
+		100: {deleted: []int32{0}, records: 1},
+		102: {deleted: []int32{0}, records: 3},
+	} {
+		var f flaws
+		r.session.startOf(0, kafka.Committed{Offset: 7, Metadata: encoded([16]byte{}, 7, window.Run{From: 8, To: 100})}, true, begin, &f)
+		if !reflect.DeepEqual(f, want) {
+			t.Errorf("deleted below %d: %+v, want %+v", begin, f, want)
+		}
 	}
 }
 

@@ -82,6 +82,14 @@ func Count(runs []Run) (n int64) {
 	return n
 }
 
+// Clip returns what of runs lies from one offset to before another.
+func Clip(runs []Run, from, to int64) (within []Run) {
+	for _, r := range runs {
+		within = add(within, max(r.From, from), min(r.To, to))
+	}
+	return within
+}
+
 // add appends the run from one offset to before another, unless it is empty.
 func add(runs []Run, from, to int64) []Run {
 	switch last := len(runs) - 1; {

@@ -38,3 +38,15 @@ func TestRestoredBelowTheStartIsGone(t *testing.T) {
 		t.Errorf("completed %v from %d, want %v from 10", got, offsets.Low(), want)
 	}
 }
+
+func TestClipKeepsWhatLiesWithin(t *testing.T) {
+	runs := []Run{{2, 4}, {8, 12}, {20, 30}}
+	for _, tt := range []struct {
+		from, to int64
+		want     []Run
+	}{{0, 50, runs}, {3, 9, []Run{{3, 4}, {8, 9}}}, {12, 20, nil}, {9, 5, nil}} {
+		if got := Clip(runs, tt.from, tt.to); !slices.Equal(got, tt.want) {
+			t.Errorf("from %d to %d: %v, want %v", tt.from, tt.to, got, tt.want)
+		}
+	}
+}
