@@ -75,10 +75,11 @@ type MetadataFault string
 const (
 	MetadataCorrupt    MetadataFault = "corrupt"     // damaged, or of a version that is not known
 	MetadataOtherTopic MetadataFault = "other_topic" // of a deleted topic of the same name
+	MetadataBeyondEnd  MetadataFault = "beyond_end"  // it tells of offsets that do not exist
 )
 
 func metadataFaults() []MetadataFault {
-	return []MetadataFault{MetadataCorrupt, MetadataOtherTopic}
+	return []MetadataFault{MetadataCorrupt, MetadataOtherTopic, MetadataBeyondEnd}
 }
 
 // malformedHeaders is what may be wrong on a record of a tier: the headers that are

@@ -25,11 +25,15 @@ func (s *session) locate(gs sarama.ConsumerGroupSession, partitions []int32) (ma
 	if err != nil {
 		return nil, err
 	}
+	ends, err := cluster.Ends(want)
+	if err != nil {
+		return nil, err
+	}
 	var flawed flaws
 	claims := make(map[int32]*claim, len(partitions))
 	for _, p := range partitions {
 		at, has := committed[topic][p]
-		start, completed := s.startOf(p, at, has, begins[topic][p], &flawed)
+		start, completed := s.startOf(p, at, has, extent{begins[topic][p], ends[topic][p]}, &flawed)
 		// The client starts at the commit. This lowers it; what lies below the earliest
 		// record it raises itself.
 		gs.ResetOffset(topic, p, start, "")
@@ -47,14 +51,18 @@ type flaws struct {
 	anew    []int32 // the topic was made anew since
 	deleted []int32 // records that were not read are gone
 	records int64   // how many
+	cut     []int32 // the partition ends below what they tell
 }
+
+// extent is what exists of a partition: the offsets from begin to before end.
+type extent struct{ begin, end int64 }
 
 // startOf returns where a partition is read from, and what is completed above that: the
 // commit says so, unless it belongs to another topic of the same name. What no longer
-// exists is not read.
-func (s *session) startOf(p int32, at kafka.Committed, has bool, begin int64, f *flaws) (start int64, completed []window.Run) {
+// exists is not read, and what does not exist yet is not completed.
+func (s *session) startOf(p int32, at kafka.Committed, has bool, exists extent, f *flaws) (start int64, completed []window.Run) {
 	if !has {
-		return begin, nil
+		return exists.begin, nil
 	}
 	meta, err := window.ParseMetadata(at.Metadata, at.Offset)
 	switch {
@@ -65,14 +73,19 @@ func (s *session) startOf(p int32, at kafka.Committed, has bool, begin int64, f 
 	case otherTopic(meta.TopicID, s.topicID):
 		f.anew = append(f.anew, p)
 		s.consumer.metrics.MetadataIgnored(metrics.MetadataOtherTopic)
-		return begin, nil
+		return exists.begin, nil
 	}
-	done := window.Count(window.Clip(meta.Completed, at.Offset, begin))
-	if unread := begin - at.Offset - done; unread > 0 {
+	done := window.Count(window.Clip(meta.Completed, at.Offset, exists.begin))
+	if unread := exists.begin - at.Offset - done; unread > 0 {
 		f.deleted = append(f.deleted, p)
 		f.records += unread
 	}
-	return max(at.Offset, begin), meta.Completed
+	completed = window.Clip(meta.Completed, 0, exists.end)
+	if window.Count(completed) < window.Count(meta.Completed) {
+		f.cut = append(f.cut, p)
+		s.consumer.metrics.MetadataIgnored(metrics.MetadataBeyondEnd)
+	}
+	return max(at.Offset, exists.begin), completed
 }
 
 // tellFlaws logs what was wrong, once for all partitions.
@@ -83,6 +96,9 @@ func (c *consumer) tellFlaws(f flaws) {
 	}
 	if len(f.anew) > 0 {
 		c.relay.log.Warn("topic was made anew since the last commit: it is read from its earliest offset", topic, zap.Int32s("partitions", f.anew))
+	}
+	if len(f.cut) > 0 {
+		c.relay.log.Warn("partition ends below what its commit tells as complete: the cluster has lost records, and what comes in their place is delivered", topic, zap.Int32s("partitions", f.cut))
 	}
 	if len(f.deleted) > 0 {
 		c.relay.log.Error("records were deleted by retention before they were read", topic, zap.Int32s("partitions", f.deleted), zap.Int64("records", f.records))

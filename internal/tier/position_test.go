@@ -68,7 +68,8 @@ func (r *rig) requireHeld(t *testing.T, want ...int64) {
 }
 
 func TestNextSessionSkipsWhatWasCompletedOutOfOrder(t *testing.T) {
-	r, _, _ := committing(t)
+	r, f, _ := committing(t)
+	f.writeAt(t, rigTopic, slices.Repeat([]time.Time{time.Now()}, 10)...)
 	first := r.located(t)
 	first.takeUpTo(10)
 	first.finish(1, 3, 4, 7)

@@ -60,26 +60,29 @@ func TestStartOfAPartition(t *testing.T) {
 		committed kafka.Committed
 		has       bool
 		begin     int64
+		end       int64
 		want      int64
 		completed []window.Run
 		ignored   string
 	}{
 		{name: "no commit", begin: 3, want: 3},
-		{name: "commit of this topic", committed: kafka.Committed{Offset: 7, Metadata: meta(ours, 7)}, has: true, want: 7, completed: above},
-		{name: "commit of a topic that was made anew", committed: kafka.Committed{Offset: 7, Metadata: meta(other, 7)}, has: true, begin: 2, want: 2, ignored: "other_topic"},
-		{name: "commit of another tool", committed: kafka.Committed{Offset: 7}, has: true, want: 7},
-		{name: "metadata of another offset", committed: kafka.Committed{Offset: 7, Metadata: meta(ours, 6)}, has: true, want: 7, ignored: "corrupt"},
-		{name: "a set that makes no sense", committed: kafka.Committed{Offset: 7, Metadata: meta(ours, 7) + "x"}, has: true, want: 7, ignored: "corrupt"},
-		{name: "a later version", committed: kafka.Committed{Offset: 7, Metadata: "2" + meta(ours, 7)[1:]}, has: true, want: 7, ignored: "corrupt"},
-		{name: "garbage", committed: kafka.Committed{Offset: 7, Metadata: "x"}, has: true, want: 7, ignored: "corrupt"},
-		{name: "deleted by retention", committed: kafka.Committed{Offset: 7, Metadata: meta(ours, 7)}, has: true, begin: 10, want: 10, completed: above},
+		{name: "commit of this topic", committed: kafka.Committed{Offset: 7, Metadata: meta(ours, 7)}, has: true, end: 12, want: 7, completed: above},
+		{name: "commit of a topic that was made anew", committed: kafka.Committed{Offset: 7, Metadata: meta(other, 7)}, has: true, begin: 2, end: 12, want: 2, ignored: "other_topic"},
+		{name: "commit of another tool", committed: kafka.Committed{Offset: 7}, has: true, end: 12, want: 7},
+		{name: "metadata of another offset", committed: kafka.Committed{Offset: 7, Metadata: meta(ours, 6)}, has: true, end: 12, want: 7, ignored: "corrupt"},
+		{name: "a set that makes no sense", committed: kafka.Committed{Offset: 7, Metadata: meta(ours, 7) + "x"}, has: true, end: 12, want: 7, ignored: "corrupt"},
+		{name: "a later version", committed: kafka.Committed{Offset: 7, Metadata: "2" + meta(ours, 7)[1:]}, has: true, end: 12, want: 7, ignored: "corrupt"},
+		{name: "garbage", committed: kafka.Committed{Offset: 7, Metadata: "x"}, has: true, end: 12, want: 7, ignored: "corrupt"},
+		{name: "deleted by retention", committed: kafka.Committed{Offset: 7, Metadata: meta(ours, 7)}, has: true, begin: 10, end: 12, want: 10, completed: above},
+		{name: "lost by a broker", committed: kafka.Committed{Offset: 7, Metadata: meta(ours, 7)}, has: true, end: 10, want: 7, completed: []window.Run{{From: 9, To: 10}}, ignored: "beyond_end"},
+		{name: "the commit too", committed: kafka.Committed{Offset: 7, Metadata: meta(ours, 7)}, has: true, end: 5, want: 7, ignored: "beyond_end"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			registry := prometheus.NewRegistry()
 			r := &Relay{log: zap.NewNop(), metrics: metrics.New(registry, "test").Relay("orders", 0)}
 			s := &session{consumer: r.newConsumer(source{topic: "orders", label: metrics.TierMain}), topicID: ours}
-			got, completed := s.startOf(0, tt.committed, tt.has, tt.begin, &flaws{})
+			got, completed := s.startOf(0, tt.committed, tt.has, extent{tt.begin, max(tt.end, tt.begin)}, &flaws{})
 			if got != tt.want || !slices.Equal(completed, tt.completed) {
 				t.Errorf("starts at %d with %v completed, want %d with %v", got, completed, tt.want, tt.completed)
 			}
@@ -99,7 +102,7 @@ func TestWhatWasCompleteIsNotToldAsDeletedUnread(t *testing.T) {
 		102: {deleted: []int32{0}, records: 3},
 	} {
 		var f flaws
-		r.session.startOf(0, kafka.Committed{Offset: 7, Metadata: encoded([16]byte{}, 7, window.Run{From: 8, To: 100})}, true, begin, &f)
+		r.session.startOf(0, kafka.Committed{Offset: 7, Metadata: encoded([16]byte{}, 7, window.Run{From: 8, To: 100})}, true, extent{begin, 200}, &f)
 		if !reflect.DeepEqual(f, want) {
 			t.Errorf("deleted below %d: %+v, want %+v", begin, f, want)
 		}
@@ -117,20 +120,21 @@ func TestWhatIsWrongWithCommitsIsOneLineForATopic(t *testing.T) {
 		if p%2 == 0 {
 			id, offset = other, 7
 		}
-		s.startOf(p, kafka.Committed{Offset: offset, Metadata: encoded(id, offset)}, true, 100, &flawed)
-		s.startOf(p, kafka.Committed{Offset: 7, Metadata: "x"}, true, 0, &flawed)
+		s.startOf(p, kafka.Committed{Offset: offset, Metadata: encoded(id, offset)}, true, extent{100, 200}, &flawed)
+		s.startOf(p, kafka.Committed{Offset: 7, Metadata: "x"}, true, extent{0, 200}, &flawed)
+		s.startOf(p, kafka.Committed{Offset: 7, Metadata: encoded(ours, 7, window.Run{From: 9, To: 12})}, true, extent{0, 10}, &flawed)
 	}
 	r.consumer.tellFlaws(flawed)
-	if n := logs.Len(); n != 3 {
-		t.Fatalf("%d lines, want 3: %v", n, lines(logs))
+	if n := logs.Len(); n != 4 {
+		t.Fatalf("%d lines, want 4: %v", n, lines(logs))
 	}
-	deleted := logs.All()[2].ContextMap()
+	deleted := logs.All()[3].ContextMap()
 	if deleted["records"] != int64(25*100-(1+49)*25/2) || len(deleted["partitions"].([]any)) != 25 {
 		t.Errorf("%v, want 25 partitions and all their records", deleted)
 	}
 	r.consumer.tellFlaws(flaws{})
-	if n := logs.Len(); n != 3 {
-		t.Errorf("%d lines where nothing is wrong", n-3)
+	if n := logs.Len(); n != 4 {
+		t.Errorf("%d lines where nothing is wrong", n-4)
 	}
 }
 
