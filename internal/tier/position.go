@@ -13,16 +13,17 @@ const commitSize = 768 << 10
 type position struct {
 	kafka.Committed
 	mark   window.Mark // of the offsets that it tells
+	limit  int         // of the metadata's characters
 	untold int64       // offsets that are complete above it and did not fit
 }
 
 // position returns what is to be committed, of which last is what was acknowledged:
-// nothing is looked at while nothing is completed. It is called by the one that
+// nothing is looked at while nothing is completed and there is as much room. It is called by the one that
 // commits.
 func (c *claim) position(last position, limit int) position {
 	c.mu.Lock()
 	mark := c.offsets.Mark()
-	if last.Metadata != "" && mark == last.mark {
+	if last.Metadata != "" && mark == last.mark && limit == last.limit {
 		c.mu.Unlock()
 		return last
 	}
@@ -34,7 +35,7 @@ func (c *claim) position(last position, limit int) position {
 	c.mu.Lock()
 	c.setUsed = used
 	c.mu.Unlock()
-	at := position{Committed: kafka.Committed{Offset: mark.Low, Metadata: text}, mark: mark}
+	at := position{Committed: kafka.Committed{Offset: mark.Low, Metadata: text}, mark: mark, limit: limit}
 	if used > 1 {
 		told, _ := window.ParseMetadata(text, mark.Low)
 		at.untold = window.Count(completed) - window.Count(told.Completed)

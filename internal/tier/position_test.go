@@ -146,7 +146,9 @@ func TestPositionTellsHowFullItIs(t *testing.T) {
 	if used := r.claim.setUsed; used <= 0 || used > .01 {
 		t.Errorf("one record takes %v of the room", used)
 	}
-	if again := r.position(whole, 0); again != whole {
+	acked := whole
+	acked.Metadata = "as it was acknowledged"
+	if again := r.position(acked, window.MaxMetadata); again != acked {
 		t.Error("the position is encoded again although nothing is completed")
 	}
 	r.finish(10, 20, 30)
@@ -157,6 +159,21 @@ func TestPositionTellsHowFullItIs(t *testing.T) {
 	meta, err := window.ParseMetadata(cut.Metadata, cut.Offset)
 	if used := r.claim.setUsed; err != nil || used < 1 || !slices.Equal(meta.Completed, []window.Run{{From: 10, To: 11}, {From: 20, To: 21}}) {
 		t.Errorf("%v, used %v, completed %v; want the lowest, and more than 1", err, used, meta.Completed)
+	}
+}
+
+// A session's partitions share the room of a commit, also with one that was added.
+func TestPositionIsEncodedAnewForAnotherLimit(t *testing.T) {
+	r := newStoppedRig(t, minute, windowOf(1000))
+	r.takeUpTo(100)
+	r.finish(10, 20, 30)
+	whole := r.position(position{}, window.MaxMetadata)
+	cut := r.position(whole, 40)
+	if len(cut.Metadata) > 40 || cut.untold == 0 {
+		t.Errorf("%d characters where 40 are allowed, %d offsets untold", len(cut.Metadata), cut.untold)
+	}
+	if again := r.position(cut, window.MaxMetadata); again != whole {
+		t.Errorf("%+v with more room again, want %+v", again, whole)
 	}
 }
 
