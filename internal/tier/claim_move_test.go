@@ -56,8 +56,9 @@ func TestJudgedRecordIsWrittenWhateverTheEndpointDoes(t *testing.T) {
 
 func TestWritesThatFailCountAsUnacknowledged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, source{topic: rigTopic, label: "1", step: 1}, window.Config{Records: 10 * maxMoving, Horizon: time.Hour})
+		r := newStoppedRig(t, source{topic: rigTopic, label: "1", step: 1}, window.Config{Records: 10 * maxMoving, Horizon: time.Hour})
 		r.claim.share = window.NewBudget(1 << 30).Part().Join()
+		r.start()
 		defer r.stop()
 		gone := errors.New("topic is gone")
 		var errs []error

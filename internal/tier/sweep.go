@@ -56,7 +56,7 @@ func (c *claim) sweep(now time.Time) {
 // holds mu.
 func (c *claim) pressing() policy.Cause {
 	switch {
-	case c.setUsed >= pressingShare:
+	case c.setUsed >= pressingShare, c.paused == metrics.PauseCompleted:
 		return policy.CauseOffsets
 	case c.offsets.Pending() >= int(float64(c.relay.deps.Window.Records)*pressingShare),
 		c.paused == metrics.PauseRecords, !c.share.Roomy():

@@ -157,6 +157,24 @@ func TestLowestOffsetsAreMovedWhenTheCompletedSetIsNearlyFull(t *testing.T) {
 	})
 }
 
+// Its set takes no room yet, but might take all there is.
+func TestMovingGoesOnUntilReadingDoesThatPausedForTheCompletedSet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, park := parking(t)
+		r.relay.deps.Window, r.claim.share = windowOf(50_000), mixing(t, minute).claim.share
+		for r.claim.whyPause(false, false) == "" {
+			r.holds(month)
+		}
+		r.start()
+		defer r.stop()
+		time.Sleep(30 * time.Second)
+		synctest.Wait()
+		if r.group.isPaused() {
+			t.Errorf("reading is paused after %d writes: what is due behind them waits", len(park.written()))
+		}
+	})
+}
+
 func TestDueRecordThatItsTopicMayLoseIsMovedAlthoughNobodyTakesIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, _ := parking(t)
