@@ -46,6 +46,7 @@ type past struct {
 	kind         kind
 	of           string
 	since, until time.Time
+	explained    time.Time
 }
 
 // allow is asked whether a trouble's line may be written, where it would be news, and
@@ -59,7 +60,8 @@ func (t *troubles) raise(n trouble, now time.Time, may allow) (raised trouble, l
 	defer t.mu.Unlock()
 	at := t.find(n.kind, n.of)
 	if at == nil {
-		t.open = append(t.open, trouble{kind: n.kind, of: n.of, since: t.sinceBefore(n, now), why: n.why})
+		before := t.before(n, now)
+		t.open = append(t.open, trouble{kind: n.kind, of: n.of, since: before.since, explained: before.explained, why: n.why})
 		t.some.Store(true)
 		at = &t.open[len(t.open)-1]
 	}
@@ -73,17 +75,17 @@ func (t *troubles) raise(n trouble, now time.Time, may allow) (raised trouble, l
 	return *at, log
 }
 
-// sinceBefore returns when a trouble began: where one ended less than a moment ago and
-// nobody was told, it goes on. A group that gathers again and again delivers next to nothing. The caller
-// holds mu.
-func (t *troubles) sinceBefore(n trouble, now time.Time) time.Time {
+// before returns when a trouble began, and what explained it: where one ended less than a
+// moment ago and nobody was told, it goes on. A group that gathers again and again
+// delivers next to nothing. The caller holds mu.
+func (t *troubles) before(n trouble, now time.Time) past {
 	t.past = slices.DeleteFunc(t.past, func(each past) bool { return now.Sub(each.until) >= moment })
 	for _, each := range t.past {
 		if each.kind == n.kind && each.of == n.of {
-			return each.since
+			return each
 		}
 	}
-	return now
+	return past{since: now}
 }
 
 // ripen shows the troubles that have lasted for long enough, and returns those to log.
@@ -144,7 +146,7 @@ func (t *troubles) end(k kind, of string, now time.Time) (ended trouble, ok bool
 	t.some.Store(len(t.open) > 0)
 	t.past = slices.DeleteFunc(t.past, func(each past) bool { return each.kind == k && each.of == of || now.Sub(each.until) >= moment })
 	if !ended.asked { // else it was news, and what follows is another one
-		t.past = append(t.past, past{kind: k, of: of, since: ended.since, until: now})
+		t.past = append(t.past, past{kind: k, of: of, since: ended.since, until: now, explained: ended.explained})
 	}
 	return ended, true
 }

@@ -190,6 +190,27 @@ func TestTroubleThatComesBackWithinAMomentGoesOn(t *testing.T) {
 	}
 }
 
+// A topic that was made anew ends a session, and what a fetch says of it may come behind.
+func TestTroubleThatComesBackIsExplainedByWhatExplainedIt(t *testing.T) {
+	at := time.UnixMilli(1767323045123)
+	var open troubles
+	open.raise(trouble{kind: kindTopics, of: "orders", missing: true}, at, yes)
+	read := trouble{kind: kindRead, of: "orders/0", missing: true, hush: time.Minute}
+	open.raise(read, at, yes)
+	at = at.Add(2 * moment)
+	open.ripen(at, yes)
+	if _, ok := open.end(kindRead, "orders/0", at); !ok {
+		t.Fatal("was not open")
+	}
+	outOfRange := trouble{kind: kindRead, of: "orders/0", grace: moment, hush: moment}
+	if _, log := open.raise(outOfRange, at, yes); log {
+		t.Error("is logged although the missing topic explained it until now")
+	}
+	if log := open.ripen(at.Add(moment), yes); len(log) != 1 {
+		t.Errorf("%d are logged when it has lasted without that, want one", len(log))
+	}
+}
+
 func TestTroubleEndsWithTheLastRecordThatItHoldsUp(t *testing.T) {
 	var open troubles
 	for range 3 {

@@ -56,9 +56,7 @@ func testDeletedTopics(t *testing.T, addrs []string, create bool) {
 	for _, o := range outages {
 		o.awaitTold(t)
 	}
-	if now, text := stateOf(t, d); len(now.lines()) != len(outages) {
-		t.Errorf("%d topics are missing, and retryd status says:\n%s", len(outages), text)
-	}
+	awaitProblems(t, d, len(outages))
 	sound.ledger.Close(t, sound.endpoint, bound)
 	for topic := range outages {
 		harness.CreateTopic(t, addrs, topic, 2, kept())
@@ -81,6 +79,23 @@ func testDeletedTopics(t *testing.T, addrs []string, create bool) {
 		checkCreatedAnew(t, d, tier, tier.tier(1))
 		checkCreatedAnew(t, d, dlt, dlt.dlt())
 	}
+}
+
+// awaitProblems waits until a daemon has so many problems and no more: a look at the
+// topics that was made just before they were deleted makes some anew only 10 s later.
+func awaitProblems(t *testing.T, d *harness.Daemon, n int) {
+	t.Helper()
+	text := ""
+	defer func() {
+		if t.Failed() {
+			t.Logf("retryd status says:\n%s", text)
+		}
+	}()
+	harness.WaitFor(t, recheckBound, fmt.Sprintf("%d problems in retryd status", n), func() bool {
+		var now state
+		now, text = stateOf(t, d)
+		return len(now.lines()) == n
+	})
 }
 
 // checkCreatedAnew looks for the one line that tells of a topic that came back empty.
