@@ -164,12 +164,14 @@ func TestSharesOfClaimsThatNeverRanAreGivenBack(t *testing.T) {
 	limit := int64(f.deps.Window.Bytes)
 	hog := f.deps.Budget.Part().Join()
 	defer hog.Leave()
-	hog.Add(limit / 2)
-	share := part.Join()
+	hog.Add(limit)
+	greedy, share := part.Join(), part.Join()
+	defer greedy.Leave()
 	defer share.Leave()
-	share.Add(limit/2/2 - 1)
+	greedy.Add(limit / 4 / 2)
+	share.Add(limit/4/2/2 - 1)
 	if share.Full() {
-		t.Error("full below what is reserved for the relay, although nobody else of it holds anything")
+		t.Error("full below an equal share of what is reserved for its relay, although there are only two")
 	}
 }
 

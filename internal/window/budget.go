@@ -4,12 +4,11 @@ import "sync/atomic"
 
 // Budget bounds the bytes that the whole process holds, and shares them out.
 //
-// One half is reserved, in equal parts for the relays: a part may always use its reserve,
-// whatever the others do. The other half is common: a part may use more than its reserve
-// while there is room in it. A quarter of that half is for shares, the partitions of a
-// relay, that hold less than an equal share of their part's reserve: so one partition
-// does not take all from the others either. The total stays below the limit, and may
-// exceed it by what each share adds before it looks at Full again.
+// One half is common: anybody may use it while there is room. A quarter is reserved in
+// equal parts for the relays, whatever the others do, and a quarter in equal shares of
+// these parts for those who hold, the partitions, whatever the others of their relay do.
+// So the total stays below the limit; it may exceed it by what each share adds before it
+// looks at Full again.
 //
 // A Budget is safe for concurrent use.
 type Budget struct {
@@ -39,8 +38,9 @@ type Part struct {
 	shares atomic.Int64
 }
 
-// reserve returns what the part may use whatever the others do.
-func (p *Part) reserve() int64 { return p.budget.limit / 2 / max(p.budget.parts.Load(), 1) }
+// reserve returns what the part may use whatever the others do, and its shares, in equal
+// parts, once more.
+func (p *Part) reserve() int64 { return p.budget.limit / 4 / max(p.budget.parts.Load(), 1) }
 
 // add counts n bytes more, or less, as held.
 func (p *Part) add(n int64) {
@@ -89,12 +89,9 @@ func (s *Share) Roomy() bool { return s.room(0.75) }
 func (s *Share) room(fraction float64) bool {
 	part, budget := s.part, s.part.budget
 	below := func(n, bound int64) bool { return float64(n) < fraction*float64(bound) }
-	held, reserve, common := s.Held(), part.reserve(), budget.common.Load()
-	switch {
-	case held == 0, below(part.held.Load(), reserve), below(common, budget.limit*3/8):
-		return true
-	}
-	return common < budget.limit/2 && below(held, reserve/max(part.shares.Load(), 1))
+	held, reserve := s.Held(), part.reserve()
+	return held == 0 || below(held, reserve/max(part.shares.Load(), 1)) ||
+		below(part.held.Load(), reserve) || below(budget.common.Load(), budget.limit/2)
 }
 
 // Leave gives back everything that the share holds and its claim to a reserve.
