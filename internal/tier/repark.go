@@ -20,16 +20,21 @@ const reparkPause = time.Minute
 // complete, or by giveBack without a move. This takes no lock: it may be called under the
 // claim's mu.
 func (r *Relay) repark(j *job, now time.Time, pressing policy.Cause) *move {
-	rt := r.routes.Load()
-	if j.claim.consumer.source.main() || j.move != nil || j.stays > now.UnixMilli() || rt == nil {
-		return nil
-	}
-	d := r.rests.Repark(r.waiting(j), pressing, r.deps.Window.Horizon, now)
+	d := r.decideRepark(j, now, pressing)
 	if d.Action != policy.ActionRepark {
 		return nil
 	}
-	to := rt.target(d)
+	to := r.routes.Load().target(d)
 	return &move{decision: d, to: to, at: now, state: policy.Repark(j.state, to.topic, now)}
+}
+
+// decideRepark is the decision that repark acts on, which a sweep asks for of all that
+// is held.
+func (r *Relay) decideRepark(j *job, now time.Time, pressing policy.Cause) policy.Decision {
+	if j.claim.consumer.source.main() || j.move != nil || j.stays > now.UnixMilli() || r.routes.Load() == nil {
+		return policy.Decision{Action: policy.ActionHold}
+	}
+	return r.rests.Repark(r.waiting(j), pressing, r.deps.Window.Horizon, now)
 }
 
 // waiting is a held record as the policy sees it.

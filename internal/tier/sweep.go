@@ -71,9 +71,9 @@ func (c *claim) choose(pressing policy.Cause, now time.Time) map[*job]struct{} {
 	chosen := map[*job]struct{}{}
 	var spare []*job // could be moved to end it
 	for _, j := range c.window.All() {
-		switch m := c.relay.repark(j, now, pressing); {
-		case m == nil:
-		case m.decision.Cause == pressing:
+		switch d := c.relay.decideRepark(j, now, pressing); {
+		case d.Action != policy.ActionRepark:
+		case d.Cause == pressing:
 			spare = append(spare, j)
 		default:
 			chosen[j] = struct{}{}
