@@ -15,8 +15,8 @@ import (
 const (
 	maxHeader = 16 << 10 // bytes of a response's header
 	maxBody   = 64 << 10 // bytes read of a body so that its connection can be used again
-
-	writeBuffer = 16 << 10 // most requests are one write
+	maxJoined = 16 << 10 // bytes of a request that TLS, which has to copy them, gets as one
+	minApart  = 1 << 10  // bytes of a body from which writing it from where it is costs less than a copy
 )
 
 // errStale means that a kept connection was closed by the endpoint before this
@@ -29,7 +29,9 @@ type conn struct {
 	wire     *wire // what TLS, if any, writes to
 	alive    func() error
 	r        *bufio.Reader
-	w        *bufio.Writer
+	head     []byte      // of a request, and a small body behind it
+	parts    [2][]byte   // head and body, as they are written
+	rest     net.Buffers // of parts
 	readErr  error     // of the last read in this exchange
 	kept     bool      // it has carried a request before
 	until    time.Time // while idle: when it has to be closed
@@ -50,6 +52,13 @@ func (w *wire) Write(p []byte) (int, error) {
 	n, err := w.Conn.Write(p)
 	w.written += int64(n)
 	return n, err
+}
+
+// writeParts writes them with one system call, without joining them.
+func (w *wire) writeParts(parts *net.Buffers) error {
+	n, err := parts.WriteTo(w.Conn)
+	w.written += n
+	return err
 }
 
 // Read remembers why reading ended. fasthttp reports most causes as EOF, and
@@ -84,7 +93,6 @@ func newConn(nc net.Conn) *conn {
 	w := &wire{Conn: nc}
 	c := &conn{Conn: w, wire: w, alive: livenessOf(nc)}
 	c.r = bufio.NewReaderSize(c, maxHeader)
-	c.w = bufio.NewWriterSize(c, writeBuffer)
 	return c
 }
 
@@ -96,10 +104,7 @@ func (c *conn) exchange(req *fasthttp.Request, resp *fasthttp.Response) (sent bo
 	if c.kept && c.alive() != nil {
 		return false, errStale
 	}
-	err = req.Write(c.w)
-	if err == nil {
-		err = c.w.Flush()
-	}
+	err = c.write(&req.Header, req.Body())
 	sent = c.wire.written > before
 	if err != nil && (!sent || isTimeout(err)) {
 		return sent, err
@@ -114,6 +119,24 @@ func (c *conn) exchange(req *fasthttp.Request, resp *fasthttp.Response) (sent bo
 		resp.SetConnectionClose()
 	}
 	return sent, nil
+}
+
+// write writes a request. Most are one system call.
+func (c *conn) write(h *fasthttp.RequestHeader, body []byte) error {
+	h.SetContentLength(len(body))
+	c.head = h.AppendBytes(c.head[:0])
+	plain := c.Conn == net.Conn(c.wire)
+	if len(body) < minApart || !plain && len(c.head)+len(body) <= maxJoined {
+		c.head = append(c.head, body...)
+		_, err := c.Conn.Write(c.head)
+		return err
+	}
+	c.rest = append(c.parts[:0], c.head, body)
+	if plain {
+		return c.wire.writeParts(&c.rest)
+	}
+	_, err := c.rest.WriteTo(c.Conn)
+	return err
 }
 
 // drain reads the body, at most maxBody bytes of it, and returns its first keep
