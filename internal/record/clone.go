@@ -2,28 +2,69 @@ package record
 
 import "bytes"
 
-// Clone copies a record's bytes, so that they no longer pin the fetch response
-// that they were read from. Everything shares one allocation, since it is held and
-// let go together; headers take a second one. Null stays null and empty stays
-// empty. headers may be a scratch slice that the caller uses again.
-func Clone(key, value []byte, headers []Header) (k, v []byte, h []Header) {
+// A record as it is read lies in a fetch response, all of which any of its bytes would
+// pin. So what is kept for long is copied: by Own for as long as it takes, by a Room for
+// one attempt. Both copy all of it into one piece, since it is held and let go together.
+// Null stays null and empty stays empty.
+
+// Own has the record own its bytes and its list of headers.
+func (r *Record) Own() {
 	var room [16][]byte
-	parts := append(room[:0], key, value)
-	for i := range headers {
-		parts = append(parts, headers[i].Key, headers[i].Value)
+	joined := bytes.Join(r.parts(room[:0]), nil) // which does not clear the memory first
+	var headers []Header
+	if len(r.Headers) > 0 {
+		headers = make([]Header, 0, len(r.Headers))
 	}
-	joined := bytes.Join(parts, nil) // which does not clear the memory first
-	k, joined = cut(joined, key)
-	v, joined = cut(joined, value)
-	if len(headers) == 0 {
-		return k, v, nil
+	r.lie(joined, headers)
+}
+
+// maxRoom is the size of a record, in bytes, for which a Room keeps its memory.
+const maxRoom = 64 << 10
+
+// Room is memory for one record after the other. The zero Room is empty.
+type Room struct {
+	bytes   []byte
+	headers []Header
+}
+
+// Take has the record lie in the room, until the room takes another one.
+func (m *Room) Take(r *Record) {
+	var room [16][]byte
+	parts := r.parts(room[:0])
+	if cap(m.bytes) > maxRoom {
+		m.bytes = nil
 	}
-	h = make([]Header, len(headers))
-	for i := range headers {
-		h[i].Key, joined = cut(joined, headers[i].Key)
-		h[i].Value, joined = cut(joined, headers[i].Value)
+	m.bytes = m.bytes[:0]
+	for _, part := range parts {
+		m.bytes = append(m.bytes, part...)
 	}
-	return k, v, h
+	clear(m.headers)
+	m.headers = r.lie(m.bytes, m.headers[:0])
+}
+
+// parts appends all that a record's bytes consist of.
+func (r *Record) parts(to [][]byte) [][]byte {
+	to = append(to, r.Key, r.Value)
+	for i := range r.Headers {
+		to = append(to, r.Headers[i].Key, r.Headers[i].Value)
+	}
+	return to
+}
+
+// lie has the record lie in a copy of its parts, with its headers in list.
+func (r *Record) lie(joined []byte, list []Header) []Header {
+	r.Key, joined = cut(joined, r.Key)
+	r.Value, joined = cut(joined, r.Value)
+	for _, h := range r.Headers {
+		h.Key, joined = cut(joined, h.Key)
+		h.Value, joined = cut(joined, h.Value)
+		list = append(list, h)
+	}
+	r.Headers = nil
+	if len(list) > 0 {
+		r.Headers = list
+	}
+	return list
 }
 
 // cut cuts the copy of b off joined. The copy's capacity ends where it does: who appends

@@ -2,85 +2,144 @@ package record
 
 import (
 	"bytes"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
 
-func TestCloneKeepsNullAndEmptyApart(t *testing.T) {
-	key, value, headers := Clone(nil, []byte{}, []Header{
-		{Key: []byte("null")}, {Key: []byte("empty"), Value: []byte{}}, {Key: []byte{}, Value: []byte("v")},
-	})
-	if key != nil || value == nil || headers[0].Value != nil || headers[1].Value == nil || headers[2].Key == nil {
-		t.Errorf("got %#v, %#v, %#v", key, value, headers)
-	}
-	key, value, headers = Clone([]byte{}, nil, nil)
-	if key == nil || value != nil || headers != nil {
-		t.Errorf("got %#v, %#v, %#v", key, value, headers)
+// copiers are the ways to have a record lie elsewhere.
+func copiers() map[string]func(*Record) {
+	return map[string]func(*Record){"own": (*Record).Own, "room": new(Room).Take}
+}
+
+func TestCopyKeepsNullAndEmptyApart(t *testing.T) {
+	for name, copied := range copiers() {
+		t.Run(name, func(t *testing.T) {
+			r := Record{Value: []byte{}, Headers: []Header{
+				{Key: []byte("null")}, {Key: []byte("empty"), Value: []byte{}}, {Key: []byte{}, Value: []byte("v")},
+			}}
+			copied(&r)
+			if r.Key != nil || r.Value == nil || r.Headers[0].Value != nil || r.Headers[1].Value == nil || r.Headers[2].Key == nil {
+				t.Errorf("got %#v", r)
+			}
+			r = Record{Key: []byte{}}
+			copied(&r)
+			if r.Key == nil || r.Value != nil || r.Headers != nil {
+				t.Errorf("got %#v", r)
+			}
+		})
 	}
 }
 
-func TestCloneSharesNothing(t *testing.T) {
+func TestCopySharesNothing(t *testing.T) {
+	for name, copied := range copiers() {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				read := drawRecord(t)
+				want := deepCopy(read)
+				got := read
+				copied(&got)
+				scribbleAll(read)
+				clear(read.Headers)
+				// Nor may appending to one run into the next.
+				_, _ = append(got.Key, "overrun"...), append(got.Value, "overrun"...)
+				for _, h := range got.Headers {
+					_, _ = append(h.Key, "overrun"...), append(h.Value, "overrun"...)
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Fatal(diff)
+				}
+			})
+		})
+	}
+}
+
+// TestWhatLeavesARoomIsItsOwn: a record that is owned while it lies in a room stays as it
+// is when the room takes another one.
+func TestWhatLeavesARoomIsItsOwn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		key, value, headers := drawBytes(t, "key"), drawBytes(t, "value"), drawForeign(t)
-		wantKey, wantValue := bytes.Clone(key), bytes.Clone(value)
-		var want []Header
-		for _, h := range headers {
-			want = append(want, Header{Key: bytes.Clone(h.Key), Value: bytes.Clone(h.Value)})
-		}
-
-		k, v, hs := Clone(key, value, headers)
-		scribble(key)
-		scribble(value)
-		for i := range headers {
-			scribble(headers[i].Key)
-			scribble(headers[i].Value)
-			headers[i] = Header{}
-		}
-		// Nor may appending to one run into the next.
-		_ = append(k, "overrun"...)
-		for _, h := range hs {
-			_, _ = append(h.Key, "overrun"...), append(h.Value, "overrun"...)
-		}
-		if diff := cmp.Diff(want, hs); diff != "" {
-			t.Fatal(diff)
-		}
-		if diff := cmp.Diff([][]byte{wantKey, wantValue}, [][]byte{k, v}); diff != "" {
+		var room Room
+		first, second := drawRecord(t), drawRecord(t)
+		want := deepCopy(first)
+		room.Take(&first)
+		first.Own()
+		room.Take(&second)
+		scribbleAll(second)
+		if diff := cmp.Diff(want, first); diff != "" {
 			t.Fatal(diff)
 		}
 	})
 }
 
-func TestCloneAllocatesOnceForBytesAndOnceForHeaders(t *testing.T) {
-	key, value := []byte("key"), bytes.Repeat([]byte("v"), 256)
-	headers := []Header{{Key: []byte("a"), Value: []byte("1")}, {Key: []byte("b")}}
-	if n := testing.AllocsPerRun(100, func() { Clone(key, value, nil) }); n > 1 {
+func TestOwnAllocatesOnceForBytesAndOnceForHeaders(t *testing.T) {
+	bare, headed := benchRecord(0), benchRecord(2)
+	if n := testing.AllocsPerRun(100, func() { r := bare; r.Own() }); n > 1 {
 		t.Errorf("%v allocations without headers", n)
 	}
-	if n := testing.AllocsPerRun(100, func() { Clone(key, value, headers) }); n > 2 {
+	if n := testing.AllocsPerRun(100, func() { r := headed; r.Own() }); n > 2 {
 		t.Errorf("%v allocations with headers", n)
 	}
 }
 
-func BenchmarkClone(b *testing.B) {
-	key, value := []byte("loan-12345"), bytes.Repeat([]byte("v"), 256)
-	headers := make([]Header, 4)
-	for i := range headers {
-		headers[i] = Header{Key: []byte("traceparent"), Value: []byte("00-0af7651916cd43dd8448eb211c80319c")}
+func TestRoomAllocatesNothingForTheNextRecord(t *testing.T) {
+	var room Room
+	read := benchRecord(2)
+	if n := testing.AllocsPerRun(100, func() { r := read; room.Take(&r) }); n > 0 {
+		t.Errorf("%v allocations", n)
 	}
-	b.Run("bare", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			Clone(key, value, nil)
+}
+
+func TestRoomDoesNotKeepTheMemoryOfALargeRecord(t *testing.T) {
+	var room Room
+	large, small := Record{Value: make([]byte, 2*maxRoom)}, benchRecord(0)
+	room.Take(&large)
+	room.Take(&small)
+	if n := cap(room.bytes); n > maxRoom {
+		t.Errorf("keeps %d bytes", n)
+	}
+}
+
+func BenchmarkCopy(b *testing.B) {
+	for _, headers := range []int{0, 4} {
+		for name, copied := range copiers() {
+			b.Run(fmt.Sprintf("%s/headers=%d", name, headers), func(b *testing.B) {
+				read := benchRecord(headers)
+				b.ReportAllocs()
+				for b.Loop() {
+					r := read
+					copied(&r)
+				}
+			})
 		}
-	})
-	b.Run("headers=4", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			Clone(key, value, headers)
-		}
-	})
+	}
+}
+
+func benchRecord(headers int) Record {
+	r := Record{Key: []byte("loan-12345"), Value: bytes.Repeat([]byte("v"), 256)}
+	for range headers {
+		r.Headers = append(r.Headers, Header{Key: []byte("traceparent"), Value: []byte("00-0af7651916cd43dd8448eb211c80319c")})
+	}
+	return r
+}
+
+func drawRecord(t *rapid.T) Record {
+	return Record{Key: drawBytes(t, "key"), Value: drawBytes(t, "value"), Headers: drawForeign(t)}
+}
+
+func deepCopy(r Record) Record {
+	c := Record{Key: bytes.Clone(r.Key), Value: bytes.Clone(r.Value)}
+	for _, h := range r.Headers {
+		c.Headers = append(c.Headers, Header{Key: bytes.Clone(h.Key), Value: bytes.Clone(h.Value)})
+	}
+	return c
+}
+
+func scribbleAll(r Record) {
+	for _, part := range r.parts(nil) {
+		scribble(part)
+	}
 }
 
 func scribble(b []byte) {

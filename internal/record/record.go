@@ -15,8 +15,8 @@ type Header struct {
 }
 
 // Record is one Kafka record as it was read. A nil Key or Value is Kafka's null.
-// Whoever builds a Record owns its bytes: they must not be slices of a fetch
-// response, which would pin the whole response in memory.
+// Whoever keeps a Record for long calls Own: a slice of a fetch response pins the whole
+// response in memory.
 type Record struct {
 	Topic     string
 	Partition int32

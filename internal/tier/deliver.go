@@ -8,12 +8,14 @@ import (
 	"github.com/retryd/retryd/internal/forward"
 	"github.com/retryd/retryd/internal/metrics"
 	"github.com/retryd/retryd/internal/policy"
+	"github.com/retryd/retryd/internal/record"
 )
 
 // work attempts records until the turns are over. It takes a record only when the gate
 // lets it: while the endpoint is left alone, records wait in their windows. busy tells
 // how long it has been with one record.
 func (r *Relay) work(ctx context.Context, busy *pulse) {
+	var room record.Room // for what an attempt is about, so that it pins no fetch response
 	for {
 		pass, err := r.gate.Enter(ctx)
 		if err != nil {
@@ -25,6 +27,9 @@ func (r *Relay) work(ctx context.Context, busy *pulse) {
 			return
 		}
 		busy.beat(r.age())
+		if j.lent {
+			room.Take(&j.record)
+		}
 		r.handle(ctx, j, pass)
 		busy.rest()
 	}

@@ -11,6 +11,7 @@ import (
 type job struct {
 	claim   *claim
 	record  record.Record
+	lent    bool // the record's bytes are another's: a fetch response's, or during an attempt its worker's
 	state   record.State
 	due     int64        // epoch ms; when it may be let out
 	size    int64        // bytes charged to the window
@@ -18,6 +19,14 @@ type job struct {
 	move    *move        // what is decided but not yet acknowledged; nil: the record is to be attempted
 	pressed policy.Cause // what pressed when it was chosen to be re-parked
 	stays   int64        // epoch ms; until then it is not re-parked, since a write of that failed; owned as due is
+}
+
+// own has the job own its record's bytes.
+func (j *job) own() {
+	if j.lent {
+		j.record.Own()
+		j.lent = false
+	}
 }
 
 // notBefore returns the epoch milliseconds before which a record is not delivered; 0

@@ -42,6 +42,7 @@ func (c *claim) giveBack(j *job, due time.Time) (held bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.closed {
+		j.own()
 		j.due = max(j.notBefore(), due.UnixMilli())
 		c.hold(j)
 	}
@@ -65,6 +66,7 @@ func (c *claim) cameBack(j *job) {
 
 // judged notes that a job has a move, which is written until it is acknowledged.
 func (c *claim) judged(j *job, m *move) {
+	j.own()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	j.move = m

@@ -1,6 +1,7 @@
 package tier
 
 import (
+	"slices"
 	"time"
 
 	"github.com/IBM/sarama"
@@ -30,12 +31,13 @@ func (c *claim) take(m *sarama.ConsumerMessage) {
 	if done {
 		return
 	}
-	j := c.copy(m)
+	j := c.job(m)
 	if c.foreign(j) {
 		c.skip(j)
 		return
 	}
 	c.decode(j, now)
+	c.settle(j, now)
 	c.admit(j)
 	if j.due > now.UnixMilli() {
 		c.consumer.logHold(j, now)
@@ -92,18 +94,31 @@ func (c *claim) skip(j *job) {
 	c.offsets.Complete(j.record.Offset)
 }
 
-// copy makes a job of a fetched message. Its bytes are part of the fetch response,
-// which would be pinned by any of them.
-func (c *claim) copy(m *sarama.ConsumerMessage) *job {
+// job makes a job of a fetched message, as long as it is looked at: its list of headers
+// is the claim's.
+func (c *claim) job(m *sarama.ConsumerMessage) *job {
+	c.headers = c.headers[:0]
 	for _, h := range m.Headers {
 		c.headers = append(c.headers, record.Header{Key: h.Key, Value: h.Value})
 	}
-	j := &job{claim: c, record: record.Record{Topic: m.Topic, Partition: m.Partition, Offset: m.Offset, Timestamp: m.Timestamp}}
-	j.record.Key, j.record.Value, j.record.Headers = record.Clone(m.Key, m.Value, c.headers)
+	return &job{claim: c, lent: true, record: record.Record{
+		Topic: m.Topic, Partition: m.Partition, Offset: m.Offset, Timestamp: m.Timestamp,
+		Key: m.Key, Value: m.Value, Headers: c.headers,
+	}}
+}
+
+// settle makes the job one that can be held. Its bytes are part of the fetch response,
+// which would be pinned by any of them, so they are copied; but not those of a main
+// record that is due: these are let out in the order in which they were read, and pin
+// little more than what is held.
+func (c *claim) settle(j *job, now time.Time) {
 	j.size = jobOverhead + sizeOf(&j.record)
+	if c.consumer.source.main() && j.due <= now.UnixMilli() {
+		j.record.Headers = slices.Clone(j.record.Headers)
+	} else {
+		j.own()
+	}
 	clear(c.headers)
-	c.headers = c.headers[:0]
-	return j
 }
 
 // decode reads the headers, which say when the record is due.
