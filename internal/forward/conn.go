@@ -32,9 +32,9 @@ type conn struct {
 	head     []byte      // of a request, and a small body behind it
 	parts    [2][]byte   // head and body, as they are written
 	rest     net.Buffers // of parts
-	readErr  error     // of the last read in this exchange
-	kept     bool      // it has carried a request before
-	until    time.Time // while idle: when it has to be closed
+	readErr  error       // of the last read in this exchange
+	kept     bool        // it has carried a request before
+	until    time.Time   // while idle: when it has to be closed
 	scratch  [1024]byte
 
 	watched context.Context // whose end interrupts; it outlives the exchange, since the next one mostly has the same
