@@ -70,9 +70,12 @@ func (r *Record) lie(joined []byte, list []Header) []Header {
 // cut cuts the copy of b off joined. The copy's capacity ends where it does: who appends
 // to it must not write into its neighbour.
 func cut(joined, b []byte) (copied, rest []byte) {
-	if b == nil {
+	switch n := len(b); {
+	case b == nil:
 		return nil, joined
+	case n == 0: // joined may be nil
+		return []byte{}, joined
+	default:
+		return joined[:n:n], joined[n:]
 	}
-	n := len(b)
-	return joined[:n:n], joined[n:]
 }
