@@ -39,9 +39,24 @@ func (c *Client) outcomeOf(resp *fasthttp.Response, head []byte) policy.Outcome 
 	if o.Class == policy.ClassNone {
 		o.Class = policy.ClassUnknown // a 2xx that is not on the list
 	}
-	o.Error = "status " + strconv.Itoa(o.Status)
+	o.Error = statusError(o.Status)
 	o.Response = c.redact(head)
 	return o
+}
+
+// statusErrors are the texts of the statuses below 600, made once.
+var statusErrors = func() (texts [600]string) {
+	for status := range texts {
+		texts[status] = "status " + strconv.Itoa(status)
+	}
+	return texts
+}()
+
+func statusError(status int) string {
+	if status >= 0 && status < len(statusErrors) {
+		return statusErrors[status]
+	}
+	return "status " + strconv.Itoa(status)
 }
 
 // headBytes is how much of a body is needed: Outcome.Response, and so much more

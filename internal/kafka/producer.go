@@ -150,24 +150,30 @@ type Done func(offset int64, err error)
 // Send writes one record. It does not block.
 func (t *Target) Send(m *sarama.ProducerMessage, done Done) {
 	m.Topic = t.topic
-	alone := func(offset int64, err error) { done(offset, t.explained(err)) }
 	if m.ByteSize(2) > t.limit {
-		t.large.send(m, alone)
+		t.sendAlone(m, done)
 		return
 	}
 	t.small.send(m, func(offset int64, err error) {
-		if refusedForSize(err) {
+		if err != nil && refusedForSize(err) {
 			// One record over the limit fails its whole batch: each goes again alone.
-			t.large.send(fresh(m), alone)
+			t.sendAlone(fresh(m), done)
 			return
 		}
 		done(offset, t.explained(err))
 	})
 }
 
+func (t *Target) sendAlone(m *sarama.ProducerMessage, done Done) {
+	t.large.send(m, func(offset int64, err error) { done(offset, t.explained(err)) })
+}
+
 // explained gives the refusal of a record that was alone in its batch its name.
 func (t *Target) explained(err error) error {
-	if refusedForSize(err) {
+	switch {
+	case err == nil:
+		return nil
+	case refusedForSize(err):
 		return fmt.Errorf("%w: %w", ErrTooLarge, err)
 	}
 	return cmp.Or(writeDenied(t.topic, err), err)

@@ -1,6 +1,9 @@
 package record
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // The headers that carry a record's state. retryd owns these names: it writes one
 // value each, in this order and in ASCII, and replaces them at every hop.
@@ -53,6 +56,11 @@ func Own(key []byte) bool {
 		return true
 	}
 	return false
+}
+
+// Foreign drops the headers that bear one of retryd's own names, in place.
+func Foreign(headers []Header) []Header {
+	return slices.DeleteFunc(headers, func(h Header) bool { return Own(h.Key) })
 }
 
 // Find returns the value of the last header called name. Kafka allows a name to

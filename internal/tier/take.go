@@ -37,7 +37,7 @@ func (c *claim) take(m *sarama.ConsumerMessage) {
 		return
 	}
 	c.decode(j, now)
-	c.settle(j, now)
+	c.settle(j)
 	c.admit(j)
 	if j.due > now.UnixMilli() {
 		c.consumer.logHold(j, now)
@@ -109,16 +109,18 @@ func (c *claim) job(m *sarama.ConsumerMessage) *job {
 
 // settle makes the job one that can be held. Its bytes are part of the fetch response,
 // which would be pinned by any of them, so they are copied; but not those of a main
-// record that is due: these are let out in the order in which they were read, and pin
-// little more than what is held.
-func (c *claim) settle(j *job, now time.Time) {
-	j.size = jobOverhead + sizeOf(&j.record)
-	if c.consumer.source.main() && j.due <= now.UnixMilli() {
-		j.record.Headers = slices.Clone(j.record.Headers)
+// record: it is due, so these are let out in the order in which they were read, and pin
+// little more than what is held. Of a tier's record retryd's own headers are in its
+// state, and go.
+func (c *claim) settle(j *job) {
+	if c.consumer.source.main() {
+		j.record.Headers = slices.Clone(c.headers)
 	} else {
+		j.record.Headers = record.Foreign(c.headers)
 		j.own()
 	}
 	clear(c.headers)
+	j.size = jobOverhead + sizeOf(&j.record)
 }
 
 // decode reads the headers, which say when the record is due.

@@ -45,7 +45,7 @@ func TestReadingPausesWhenTheWindowIsFull(t *testing.T) {
 func TestReadingPausesWhenTheProcessHoldsEnough(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newStoppedRig(t, source{topic: rigTopic, label: "1", step: 1}, window.Config{Records: 1000, Horizon: time.Hour})
-		r.claim.share = window.NewBudget(2 * (jobOverhead + 10) * 4 / 3).Part().Join() // who is alone may use three quarters
+		r.claim.share = window.NewBudget(2 * jobOverhead * 4 / 3).Part().Join() // who is alone may use three quarters
 		r.start()
 		defer r.stop()
 		r.read(time.Now())
