@@ -44,17 +44,17 @@ func (c *Client) outcomeOf(resp *fasthttp.Response, head []byte) policy.Outcome 
 	return o
 }
 
-// statusErrors are the texts of the statuses below 600, made once.
-var statusErrors = func() (texts [600]string) {
-	for status := range texts {
-		texts[status] = "status " + strconv.Itoa(status)
-	}
-	return texts
-}()
-
+// statusError formats nothing for what an endpoint says that is down or too busy.
 func statusError(status int) string {
-	if status >= 0 && status < len(statusErrors) {
-		return statusErrors[status]
+	switch status {
+	case 500:
+		return "status 500"
+	case 502:
+		return "status 502"
+	case 503:
+		return "status 503"
+	case 504:
+		return "status 504"
 	}
 	return "status " + strconv.Itoa(status)
 }

@@ -195,3 +195,11 @@ func FuzzKeepAliveTimeout(f *testing.F) {
 		}
 	})
 }
+
+func TestStatusErrorNamesTheStatus(t *testing.T) {
+	for status := range 1000 {
+		if got, want := statusError(status), fmt.Sprintf("status %d", status); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
