@@ -25,14 +25,16 @@ var errStale = errors.New("connection closed while it was idle")
 
 // conn is one connection to the endpoint. One attempt at a time uses it.
 type conn struct {
-	net.Conn       // what the request is written to: TLS, or the wire itself
-	wire     *wire // what TLS, if any, writes to
+	net.Conn          // what the request is written to: TLS, or the wire itself
+	wire     *wire    // what TLS, if any, writes to
+	records  *records // between the two; nil without TLS
 	alive    func() error
 	r        *bufio.Reader
 	head     []byte      // of a request, and a small body behind it
 	parts    [2][]byte   // head and body, as they are written
 	rest     net.Buffers // of parts
 	readErr  error       // of the last read in this exchange
+	filled   bool        // the last read took all that it had room for: TLS may hold more
 	kept     bool        // it has carried a request before
 	until    time.Time   // while idle: when it has to be closed
 	scratch  [1024]byte
@@ -41,31 +43,11 @@ type conn struct {
 	unwatch func() bool
 }
 
-// wire counts the bytes that the kernel took, which is how it is known whether any
-// of a request can have reached the endpoint.
-type wire struct {
-	net.Conn
-	written int64
-}
-
-func (w *wire) Write(p []byte) (int, error) {
-	n, err := w.Conn.Write(p)
-	w.written += int64(n)
-	return n, err
-}
-
-// writeParts writes them with one system call, without joining them.
-func (w *wire) writeParts(parts *net.Buffers) error {
-	n, err := parts.WriteTo(w.Conn)
-	w.written += n
-	return err
-}
-
 // Read remembers why reading ended. fasthttp reports most causes as EOF, and
 // quotes the response in others.
 func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
-	c.readErr = err
+	c.readErr, c.filled = err, n == len(p)
 	return n, err
 }
 
@@ -80,7 +62,8 @@ func (t target) dial(ctx context.Context, config *tls.Config) (*conn, *failure) 
 	if t.tlsName == "" {
 		return c, nil
 	}
-	session := tls.Client(c.wire, config)
+	c.records = newRecords(c.wire)
+	session := tls.Client(c.records, config)
 	if err := session.HandshakeContext(ctx); err != nil {
 		_ = nc.Close()
 		return nil, tlsFailure(t.address, err)
@@ -140,7 +123,7 @@ func (c *conn) write(h *fasthttp.RequestHeader, body []byte) error {
 }
 
 // drain reads the body, at most maxBody bytes of it, and returns its first keep
-// bytes. whole tells whether the connection stands right behind the response.
+// bytes. whole tells whether that was all of it.
 func (c *conn) drain(resp *fasthttp.Response, keep int) (head []byte, whole bool) {
 	body := resp.BodyStream()
 	if body == nil {
@@ -156,6 +139,13 @@ func (c *conn) drain(resp *fasthttp.Response, keep int) (head []byte, whole bool
 		}
 	}
 	return head, false
+}
+
+// quiet reports whether nothing that came behind the response has been read: another
+// one, or TLS's close_notify. What the kernel still holds, alive sees.
+func (c *conn) quiet() bool {
+	return c.readErr == nil && !c.filled && c.r.Buffered() == 0 &&
+		(c.records == nil || c.records.ahead.Buffered() == 0)
 }
 
 // watch has the end of ctx interrupt what runs on the connection. It returns false if

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -141,7 +142,7 @@ func TestConnectionClosedWhileIdleCostsNoAttempt(t *testing.T) {
 type scripted struct {
 	net.Conn
 	takes  int
-	answer *strings.Reader
+	answer io.Reader
 	wrote  int
 }
 
@@ -195,6 +196,16 @@ func TestOnlyAKeptConnectionThatTookNothingIsReplaced(t *testing.T) {
 				t.Error("a connection that did not take a whole request is kept")
 			}
 		})
+	}
+}
+
+func TestConnectionThatEndedWithItsResponseIsNotKept(t *testing.T) {
+	c := newClient(t, "http://127.0.0.1/")
+	c.dial = func(context.Context) (*conn, *failure) {
+		return newConn(&scripted{takes: 10_000, answer: iotest.DataErrReader(strings.NewReader(ok))}), nil
+	}
+	if got := post(t, c, []byte("value")); !got.Delivered() || len(c.idle.idle) != 0 {
+		t.Errorf("outcome %+v, %d connections kept; want delivered and none", got, len(c.idle.idle))
 	}
 }
 

@@ -155,7 +155,7 @@ func (c *Client) sendOn(ctx context.Context, cn *conn, deadline time.Time, req *
 	} else {
 		var whole bool
 		head, whole = cn.drain(resp, c.headBytes(resp.StatusCode()))
-		if whole && cn.r.Buffered() == 0 {
+		if whole && cn.quiet() {
 			keep = c.keepFor(resp)
 		}
 	}
