@@ -43,10 +43,15 @@ func trusting(c *Client, config *tls.Config) {
 // post makes one attempt with a value.
 func post(t testing.TB, c *Client, value []byte) policy.Outcome {
 	t.Helper()
-	return c.Attempt(t.Context(), Request{
+	return c.Attempt(t.Context(), smallRequest(value))
+}
+
+// smallRequest is a first attempt with a value and little else.
+func smallRequest(value []byte) Request {
+	return Request{
 		Record: &record.Record{Value: value},
 		State:  &record.State{EventID: "id-1", Origin: record.Position{Topic: "loans", Timestamp: time.UnixMilli(0)}},
-	})
+	}
 }
 
 // wireServer is an endpoint that does what a test says with each connection.
