@@ -103,7 +103,7 @@ func New(reg prometheus.Registerer, version string) *Metrics {
 		malformedHeaders: d.counter("retryd_malformed_headers_total",
 			"Retry headers with a value that cannot be right; they count as absent.", "relay", "header"),
 		metadataIgnored: d.counter("retryd_metadata_ignored_total",
-			"Commit metadata that could not be used at assignment of a partition: corrupt, or of another topic of the same name.", "relay", "tier", "reason"),
+			"Commit metadata that could not be used at assignment of a partition: corrupt, of another topic of the same name, or of more than the partition holds.", "relay", "tier", "reason"),
 		oldestDueAge: d.gauge("retryd_oldest_due_age_seconds",
 			"For how long records of this partition have been due: the one that is due for longest, or since when all that are due wait to be read; measured every 5 s; 0: nothing is due.",
 			"relay", "tier", "partition"),

@@ -65,6 +65,23 @@ func (f *field) commitElsewhere(t *testing.T, p int32, offset int64) {
 	}
 }
 
+// fill writes records to a partition of main.
+func (f *field) fill(t *testing.T, p int32, records int) {
+	t.Helper()
+	config := harness.ClientConfig()
+	config.Producer.Partitioner = sarama.NewManualPartitioner
+	producer, err := sarama.NewSyncProducer(f.brokers, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer producer.Close()
+	for range records {
+		if _, _, err := producer.SendMessage(&sarama.ProducerMessage{Topic: "orders", Partition: p}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func (f *field) requireCommitted(t *testing.T, p int32, want int64) {
 	t.Helper()
 	at, err := f.cluster.Committed("g", map[string][]int32{"orders": {p}})
@@ -78,6 +95,7 @@ func (f *field) requireCommitted(t *testing.T, p int32, want int64) {
 
 func TestPartitionsThatAreAddedStartAtTheirCommits(t *testing.T) {
 	s, m, f, logs := assigning(t)
+	f.fill(t, 2, 6)
 	f.commitElsewhere(t, 2, 5)
 	m.partitions = []int32{0, 1, 2}
 	if c := s.claimOf(2); c == nil || c.unread != 5 {

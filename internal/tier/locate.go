@@ -21,6 +21,7 @@ func (s *session) locate(gs sarama.ConsumerGroupSession, partitions []int32) (ma
 	if err != nil {
 		return nil, err
 	}
+	// After the commits: what is written meanwhile must not look as if it had been lost.
 	begins, err := cluster.Begins(want)
 	if err != nil {
 		return nil, err
@@ -51,15 +52,17 @@ type flaws struct {
 	anew    []int32 // the topic was made anew since
 	deleted []int32 // records that were not read are gone
 	records int64   // how many
-	cut     []int32 // the partition ends below what they tell
+	cut     []int32 // the partition ends below what they tell as complete
+	lost    []int32 // the partition ends below their offsets
 }
 
 // extent is what exists of a partition: the offsets from begin to before end.
 type extent struct{ begin, end int64 }
 
 // startOf returns where a partition is read from, and what is completed above that: the
-// commit says so, unless it belongs to another topic of the same name. What no longer
-// exists is not read, and what does not exist yet is not completed.
+// commit says so, unless it belongs to another topic of the same name, or to records that
+// the cluster has lost: others take their offsets, so all that there is counts as unread.
+// What no longer exists is not read, and what does not exist yet is not completed.
 func (s *session) startOf(p int32, at kafka.Committed, has bool, exists extent, f *flaws) (start int64, completed []window.Run) {
 	if !has {
 		return exists.begin, nil
@@ -73,6 +76,11 @@ func (s *session) startOf(p int32, at kafka.Committed, has bool, exists extent, 
 	case otherTopic(meta.TopicID, s.topicID):
 		f.anew = append(f.anew, p)
 		s.consumer.metrics.MetadataIgnored(metrics.MetadataOtherTopic)
+		return exists.begin, nil
+	}
+	if at.Offset > exists.end {
+		f.lost = append(f.lost, p)
+		s.consumer.metrics.MetadataIgnored(metrics.MetadataBeyondEnd)
 		return exists.begin, nil
 	}
 	done := window.Count(window.Clip(meta.Completed, at.Offset, exists.begin))
@@ -99,6 +107,9 @@ func (c *consumer) tellFlaws(f flaws) {
 	}
 	if len(f.cut) > 0 {
 		c.relay.log.Warn("partition ends below what its commit tells as complete: the cluster has lost records, and what comes in their place is delivered", topic, zap.Int32s("partitions", f.cut))
+	}
+	if len(f.lost) > 0 {
+		c.relay.log.Error("partition ends below its committed offset: the cluster has lost records, and it is read from its earliest offset", topic, zap.Int32s("partitions", f.lost))
 	}
 	if len(f.deleted) > 0 {
 		c.relay.log.Error("records were deleted by retention before they were read", topic, zap.Int32s("partitions", f.deleted), zap.Int64("records", f.records))

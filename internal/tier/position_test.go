@@ -94,6 +94,25 @@ func TestNextSessionSkipsWhatWasCompletedOutOfOrder(t *testing.T) {
 	}
 }
 
+// The cluster has lost records: the offsets below the commit are other records' soon.
+func TestNextSessionReadsAnewWhatEndsBelowItsCommit(t *testing.T) {
+	r, f, _ := committing(t)
+	f.writeAt(t, rigTopic, slices.Repeat([]time.Time{time.Now()}, 6)...)
+	r.takeUpTo(10)
+	r.finish(slices.Collect(maps.Keys(r.held()))...)
+	r.commit(t)
+
+	next := r.located(t)
+	if at, told := next.session.assignment.(*membership).resets[0]; next.unread != 0 || at != 0 || !told {
+		t.Errorf("read from %d, the client from %d, %v; want the earliest offset, 0", next.unread, at, told)
+	}
+	next.commit(t)
+	committed, err := f.cluster.Committed("g", map[string][]int32{rigTopic: {0}})
+	if at := committed[rigTopic][0]; err != nil || at.Offset != 0 {
+		t.Errorf("%+v is committed, %v; want offset 0", at, err)
+	}
+}
+
 func TestCommitIsMadeWhenWhatIsCompletedChangedAndOnlyThen(t *testing.T) {
 	r, _, registry := committing(t)
 	r.takeUpTo(10)

@@ -49,13 +49,20 @@ type membership struct {
 	topic, id  string
 	generation int32
 	partitions []int32
+	resets     map[int32]int64 // where the client was told to begin
 }
 
-func (m *membership) Context() context.Context                 { return m.ctx }
-func (m *membership) MemberID() string                         { return m.id }
-func (m *membership) GenerationID() int32                      { return m.generation }
-func (m *membership) Claims() map[string][]int32               { return map[string][]int32{m.topic: m.partitions} }
-func (m *membership) ResetOffset(string, int32, int64, string) {}
+func (m *membership) Context() context.Context   { return m.ctx }
+func (m *membership) MemberID() string           { return m.id }
+func (m *membership) GenerationID() int32        { return m.generation }
+func (m *membership) Claims() map[string][]int32 { return map[string][]int32{m.topic: m.partitions} }
+
+func (m *membership) ResetOffset(_ string, p int32, offset int64, _ string) {
+	if m.resets == nil {
+		m.resets = map[int32]int64{}
+	}
+	m.resets[p] = offset
+}
 
 // nobody is no member of a group, which may commit for partition 0 of a topic while the
 // group has no members.

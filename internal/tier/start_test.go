@@ -75,7 +75,10 @@ func TestStartOfAPartition(t *testing.T) {
 		{name: "garbage", committed: kafka.Committed{Offset: 7, Metadata: "x"}, has: true, end: 12, want: 7, ignored: "corrupt"},
 		{name: "deleted by retention", committed: kafka.Committed{Offset: 7, Metadata: meta(ours, 7)}, has: true, begin: 10, end: 12, want: 10, completed: above},
 		{name: "lost by a broker", committed: kafka.Committed{Offset: 7, Metadata: meta(ours, 7)}, has: true, end: 10, want: 7, completed: []window.Run{{From: 9, To: 10}}, ignored: "beyond_end"},
-		{name: "the commit too", committed: kafka.Committed{Offset: 7, Metadata: meta(ours, 7)}, has: true, end: 5, want: 7, ignored: "beyond_end"},
+		{name: "the commit too", committed: kafka.Committed{Offset: 7, Metadata: meta(ours, 7)}, has: true, begin: 2, end: 5, want: 2, ignored: "beyond_end"},
+		{name: "the commit too, which told of nothing complete", committed: kafka.Committed{Offset: 7, Metadata: encoded(ours, 7)}, has: true, begin: 2, end: 6, want: 2, ignored: "beyond_end"},
+		{name: "the commit of another tool too", committed: kafka.Committed{Offset: 7}, has: true, end: 0, want: 0, ignored: "beyond_end"},
+		{name: "all is read", committed: kafka.Committed{Offset: 7, Metadata: encoded(ours, 7)}, has: true, begin: 2, end: 7, want: 7},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -123,18 +126,19 @@ func TestWhatIsWrongWithCommitsIsOneLineForATopic(t *testing.T) {
 		s.startOf(p, kafka.Committed{Offset: offset, Metadata: encoded(id, offset)}, true, extent{100, 200}, &flawed)
 		s.startOf(p, kafka.Committed{Offset: 7, Metadata: "x"}, true, extent{0, 200}, &flawed)
 		s.startOf(p, kafka.Committed{Offset: 7, Metadata: encoded(ours, 7, window.Run{From: 9, To: 12})}, true, extent{0, 10}, &flawed)
+		s.startOf(p, kafka.Committed{Offset: 7, Metadata: encoded(ours, 7)}, true, extent{0, 6}, &flawed)
 	}
 	r.consumer.tellFlaws(flawed)
-	if n := logs.Len(); n != 4 {
-		t.Fatalf("%d lines, want 4: %v", n, lines(logs))
+	if n := logs.Len(); n != 5 {
+		t.Fatalf("%d lines, want 5: %v", n, lines(logs))
 	}
-	deleted := logs.All()[3].ContextMap()
+	deleted := logs.All()[4].ContextMap()
 	if deleted["records"] != int64(25*100-(1+49)*25/2) || len(deleted["partitions"].([]any)) != 25 {
 		t.Errorf("%v, want 25 partitions and all their records", deleted)
 	}
 	r.consumer.tellFlaws(flaws{})
-	if n := logs.Len(); n != 4 {
-		t.Errorf("%d lines where nothing is wrong", n-4)
+	if n := logs.Len(); n != 5 {
+		t.Errorf("%d lines where nothing is wrong", n-5)
 	}
 }
 
