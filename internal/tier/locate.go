@@ -50,8 +50,8 @@ func (s *session) locate(gs sarama.ConsumerGroupSession, partitions []int32) (ma
 type flaws struct {
 	corrupt []int32 // the metadata cannot be read
 	anew    []int32 // the topic was made anew since
-	deleted []int32 // records that were not read are gone
-	records int64   // how many
+	deleted []int32 // offsets that were not read are gone
+	offsets int64   // how many; of their records at most as many
 	cut     []int32 // the partition ends below what they tell as complete
 	lost    []int32 // the partition ends below their offsets
 }
@@ -86,7 +86,7 @@ func (s *session) startOf(p int32, at kafka.Committed, has bool, exists extent, 
 	done := window.Count(window.Clip(meta.Completed, at.Offset, exists.begin))
 	if unread := exists.begin - at.Offset - done; unread > 0 {
 		f.deleted = append(f.deleted, p)
-		f.records += unread
+		f.offsets += unread
 	}
 	completed = window.Clip(meta.Completed, 0, exists.end)
 	if window.Count(completed) < window.Count(meta.Completed) {
@@ -112,6 +112,6 @@ func (c *consumer) tellFlaws(f flaws) {
 		c.relay.log.Error("partition ends below its committed offset: the cluster has lost records, and it is read from its earliest offset", topic, zap.Int32s("partitions", f.lost))
 	}
 	if len(f.deleted) > 0 {
-		c.relay.log.Error("records were deleted by retention before they were read", topic, zap.Int32s("partitions", f.deleted), zap.Int64("records", f.records))
+		c.relay.log.Error("retention deleted offsets before they were read: records, or only markers of transactions", topic, zap.Int32s("partitions", f.deleted), zap.Int64("offsets", f.offsets))
 	}
 }

@@ -100,9 +100,9 @@ func TestWhatWasCompleteIsNotToldAsDeletedUnread(t *testing.T) {
 	r, _ := observed(t)
 	for begin, want := range map[int64]flaws{
 		7:   {},
-		8:   {deleted: []int32{0}, records: 1},
-		100: {deleted: []int32{0}, records: 1},
-		102: {deleted: []int32{0}, records: 3},
+		8:   {deleted: []int32{0}, offsets: 1},
+		100: {deleted: []int32{0}, offsets: 1},
+		102: {deleted: []int32{0}, offsets: 3},
 	} {
 		var f flaws
 		r.session.startOf(0, kafka.Committed{Offset: 7, Metadata: encoded([16]byte{}, 7, window.Run{From: 8, To: 100})}, true, extent{begin, 200}, &f)
@@ -133,8 +133,8 @@ func TestWhatIsWrongWithCommitsIsOneLineForATopic(t *testing.T) {
 		t.Fatalf("%d lines, want 5: %v", n, lines(logs))
 	}
 	deleted := logs.All()[4].ContextMap()
-	if deleted["records"] != int64(25*100-(1+49)*25/2) || len(deleted["partitions"].([]any)) != 25 {
-		t.Errorf("%v, want 25 partitions and all their records", deleted)
+	if deleted["offsets"] != int64(25*100-(1+49)*25/2) || len(deleted["partitions"].([]any)) != 25 {
+		t.Errorf("%v, want 25 partitions and all their offsets", deleted)
 	}
 	r.consumer.tellFlaws(flaws{})
 	if n := logs.Len(); n != 5 {

@@ -63,13 +63,13 @@ func TestRecordInFlightThatIsGivenUpIsTold(t *testing.T) {
 
 func TestFlawsOfCommitsSayWhereThePartitionsAreRead(t *testing.T) {
 	r, logs := observed(t)
-	r.consumer.tellFlaws(flaws{corrupt: []int32{0}, anew: []int32{1}, deleted: []int32{2}, records: 7, cut: []int32{3}, lost: []int32{4}})
+	r.consumer.tellFlaws(flaws{corrupt: []int32{0}, anew: []int32{1}, deleted: []int32{2}, offsets: 7, cut: []int32{3}, lost: []int32{4}})
 	requireMessages(t, logs,
 		"warn commit metadata is unusable, the offset alone counts",
 		"warn topic was made anew since the last commit: it is read from its earliest offset",
 		"warn partition ends below what its commit tells as complete: the cluster has lost records, and what comes in their place is delivered",
 		"error partition ends below its committed offset: the cluster has lost records, and it is read from its earliest offset",
-		"error records were deleted by retention before they were read")
+		"error retention deleted offsets before they were read: records, or only markers of transactions")
 }
 
 func TestOffsetsThatAreNotTheNextAreTold(t *testing.T) {
