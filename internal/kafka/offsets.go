@@ -69,31 +69,68 @@ func (c *Cluster) Committed(group string, topics map[string][]int32) (Offsets, e
 	return offsets, nil
 }
 
-// Commit writes all positions in one request. ErrFenced is final for the member; after
-// any other error nothing may be taken as committed, and the caller tries again. A
-// *PlanError says that somebody has to grant access first.
+// Commit writes all positions, in one request as far as Kafka takes them at once.
+// ErrFenced is final for the member; after any other error nothing may be taken as
+// committed, and the caller tries again. A *PlanError says that somebody has to grant
+// access first.
 //
 // Unlike a group session's marks, a commit may repeat an offset with other
 // metadata, and its error is known.
 func (c *Cluster) Commit(m Member, offsets Offsets) error {
-	req := sarama.NewOffsetCommitRequest(c.client.Config(), m.Group)
+	for _, req := range m.commits(c.client.Config(), offsets) {
+		if err := c.commit(m.Group, req); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const (
+	// commitSize bounds a commit, in bytes: Kafka stores it as one batch, of which
+	// __consumer_offsets takes 1 MiB (max.message.bytes).
+	commitSize = 768 << 10
+	// positionSize is more than a stored position takes beside its metadata and the names
+	// of its group and topic.
+	positionSize = 64
+)
+
+// commits are the requests that commit positions.
+func (m Member) commits(config *sarama.Config, offsets Offsets) (requests []*sarama.OffsetCommitRequest) {
+	var request *sarama.OffsetCommitRequest
+	room := 0
+	for topic, partitions := range offsets {
+		for p, at := range partitions {
+			size := positionSize + len(m.Group) + len(topic) + len(at.Metadata)
+			if size > room {
+				request, room = m.commitRequest(config), commitSize
+				requests = append(requests, request)
+			}
+			request.AddBlockWithLeaderEpoch(topic, p, at.Offset, -1, 0, at.Metadata)
+			room -= size
+		}
+	}
+	return requests
+}
+
+func (m Member) commitRequest(config *sarama.Config) *sarama.OffsetCommitRequest {
+	req := sarama.NewOffsetCommitRequest(config, m.Group)
 	req.ConsumerID, req.ConsumerGroupGeneration = m.ID, m.Generation
 	if m.Instance != "" {
 		req.GroupInstanceId = &m.Instance
 	}
-	for topic, partitions := range offsets {
-		for p, at := range partitions {
-			req.AddBlockWithLeaderEpoch(topic, p, at.Offset, -1, 0, at.Metadata)
-		}
-	}
+	return req
+}
+
+// commit makes one request, until it is answered by the group's coordinator.
+func (c *Cluster) commit(group string, req *sarama.OffsetCommitRequest) error {
 	deadline := time.Now().Add(CommitTimeout)
 	for {
-		err := c.commitOnce(m.Group, req)
+		err := c.commitOnce(group, req)
 		if !errors.Is(err, errNoCoordinator) || time.Now().After(deadline) {
 			return err
 		}
 		time.Sleep(commitBackoff)
-		_ = c.client.RefreshCoordinator(m.Group) // if it fails, the next try says so
+		_ = c.client.RefreshCoordinator(group) // if it fails, the next try says so
 	}
 }
 

@@ -3,6 +3,7 @@ package kafka
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -67,6 +68,49 @@ func TestCommitMayRepeatAnOffsetWithOtherMetadata(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("committed (-want +got):\n%s", diff)
 		}
+	}
+}
+
+// Kafka refuses a commit that it cannot store as one batch of a MiB.
+func TestCommitIsSplitWhereKafkaWouldRefuseIt(t *testing.T) {
+	name := strings.Repeat("n", 249)
+	for _, tt := range []struct {
+		name                             string
+		partitions, characters, requests int
+	}{
+		{"usual", 100, 4096, 1},
+		{"all sets full", 400, 4096, 3},
+		{"thousands without a set", 5000, 40, 4},
+		{"nothing", 0, 0, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			offsets := Offsets{}
+			for p := range int32(tt.partitions) {
+				offsets.Set(name, p, Committed{Offset: int64(p), Metadata: strings.Repeat("x", tt.characters)})
+			}
+			m := Member{Group: name, Instance: "i", ID: "id", Generation: 3}
+			requests := m.commits(sarama.NewConfig(), offsets)
+			if len(requests) != tt.requests {
+				t.Errorf("%d requests, want %d", len(requests), tt.requests)
+			}
+			for _, req := range requests {
+				n := int32(0)
+				for p := range int32(tt.partitions) {
+					if offset, metadata, err := req.Offset(name, p); err == nil && offset == int64(p) && metadata == offsets[name][p].Metadata {
+						delete(offsets[name], p)
+						n++
+					}
+				}
+				// A record of Kafka's: a key of 12 bytes and both names, a value of 26 and the metadata, and
+				// 15 around them; a batch of them has 61 more.
+				if stored := int(n)*(12+2*len(name)+26+tt.characters+15) + 61; stored > 1<<20 || req.ConsumerID != m.ID || req.ConsumerGroupGeneration != 3 || *req.GroupInstanceId != "i" {
+					t.Errorf("%d partitions in %d bytes by %s", n, stored, req.ConsumerID)
+				}
+			}
+			if n := len(offsets[name]); n > 0 {
+				t.Errorf("%d positions are in no request", n)
+			}
+		})
 	}
 }
 

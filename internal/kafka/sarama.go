@@ -11,8 +11,8 @@ import (
 	"github.com/IBM/sarama"
 )
 
-// CommitTimeout bounds one offset commit: no try begins later than that after the
-// first, and a request waits that long for its answer.
+// CommitTimeout bounds one request to commit offsets: no try begins later than that
+// after the first, and each waits that long for its answer.
 const CommitTimeout = 5 * time.Second
 
 // ForwardTimeout is how long a stopping consumer waits for the acknowledgement of

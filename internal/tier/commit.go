@@ -132,7 +132,7 @@ func (s *session) commit(everything bool) error {
 	member, claims := s.current()
 	for p, c := range claims {
 		last := s.acked[p]
-		at := c.position(last, s.metadataLimit())
+		at := c.position(last)
 		now[p] = at
 		if at.Committed != last.Committed || everything {
 			offsets.Set(topic, p, at.Committed)

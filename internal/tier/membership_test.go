@@ -13,7 +13,6 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/retryd/retryd/internal/kafka"
-	"github.com/retryd/retryd/internal/window"
 )
 
 // ended is a session whose end has a cause.
@@ -43,7 +42,7 @@ func (r *rig) lose(t *testing.T, cause error) {
 	t.Helper()
 	r.consumer.session.Store(r.session)
 	r.session.stop = func() {}
-	r.session.acked[0] = r.position(position{}, window.MaxMetadata) // nothing to commit
+	r.session.acked[0] = r.position(position{}) // nothing to commit
 	if err := (handler{r.consumer}).Cleanup(endedBy(cause)); err != nil {
 		t.Fatal(err)
 	}

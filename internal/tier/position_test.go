@@ -2,6 +2,7 @@ package tier
 
 import (
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -161,50 +162,39 @@ func TestPositionTellsHowFullItIs(t *testing.T) {
 	r := newStoppedRig(t, minute, windowOf(1000))
 	r.takeUpTo(100)
 	r.finish(50)
-	whole := r.position(position{}, window.MaxMetadata)
-	if used := r.claim.setUsed; used <= 0 || used > .01 {
-		t.Errorf("one record takes %v of the room", used)
+	whole := r.position(position{})
+	if used := r.claim.setUsed; used <= 0 || used > .01 || whole.untold != 0 {
+		t.Errorf("one record takes %v of the room, %d offsets are untold", used, whole.untold)
 	}
 	acked := whole
 	acked.Metadata = "as it was acknowledged"
-	if again := r.position(acked, window.MaxMetadata); again != acked {
+	if again := r.position(acked); again != acked {
 		t.Error("the position is encoded again although nothing is completed")
 	}
-	r.finish(10, 20, 30)
-	cut := r.position(whole, 40)
-	if whole.untold != 0 || cut.untold != 2 {
-		t.Errorf("%d and %d offsets are not told, want 0 and 2", whole.untold, cut.untold)
-	}
-	meta, err := window.ParseMetadata(cut.Metadata, cut.Offset)
-	if used := r.claim.setUsed; err != nil || used < 1 || !slices.Equal(meta.Completed, []window.Run{{From: 10, To: 11}, {From: 20, To: 21}}) {
-		t.Errorf("%v, used %v, completed %v; want the lowest, and more than 1", err, used, meta.Completed)
-	}
 }
 
-// A session's partitions share the room of a commit, also with one that was added.
-func TestPositionIsEncodedAnewForAnotherLimit(t *testing.T) {
-	r := newStoppedRig(t, minute, windowOf(1000))
-	r.takeUpTo(100)
-	r.finish(10, 20, 30)
-	whole := r.position(position{}, window.MaxMetadata)
-	cut := r.position(whole, 40)
-	if len(cut.Metadata) > 40 || cut.untold == 0 {
-		t.Errorf("%d characters where 40 are allowed, %d offsets untold", len(cut.Metadata), cut.untold)
-	}
-	if again := r.position(cut, window.MaxMetadata); again != whole {
-		t.Errorf("%+v with more room again, want %+v", again, whole)
-	}
-}
-
-// Kafka refuses a commit of more than a MiB.
-func TestCommitOfManyPartitionsIsBounded(t *testing.T) {
-	for claims, want := range map[int]int{1: 4096, 100: 4096, 1000: 786} {
-		s := &session{claims: map[int32]*claim{}}
-		for p := range int32(claims) {
-			s.claims[p] = nil
-		}
-		if got := s.metadataLimit(); got != want {
-			t.Errorf("%d partitions: %d characters each, want %d", claims, got, want)
-		}
+func TestPositionCountsWhatItDoesNotTell(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for name, completes := range map[string]func(offset int64) bool{
+		"more than there is room for": func(int64) bool { return random.IntN(2) > 0 },
+		"more runs than can be read":  func(offset int64) bool { return offset%2 > 0 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newStoppedRig(t, minute, windowOf(1000))
+			r.takeUpTo(45_000) // in a fetch that was larger than any
+			var completed int64
+			for offset := int64(1); offset < r.unread; offset++ {
+				if completes(offset) {
+					r.completeHeld(offset)
+					completed++
+				}
+			}
+			at := r.position(position{})
+			meta, err := window.ParseMetadata(at.Metadata, at.Offset)
+			told := window.Count(meta.Completed)
+			if err != nil || r.claim.setUsed < 1 || told == completed || at.untold != completed-told {
+				t.Errorf("%v, used %v; of %d offsets %d are told and %d not", err, r.claim.setUsed, completed, told, at.untold)
+			}
+		})
 	}
 }

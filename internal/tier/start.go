@@ -91,7 +91,7 @@ func (r *Relay) resolveStart() error {
 func (r *Relay) commitStart(first Start) error {
 	offsets := kafka.Offsets{}
 	for p, offset := range first.at {
-		text, _ := window.Metadata{TopicID: first.topic.ID}.Encode(offset, window.MaxMetadata)
+		text, _, _ := window.Metadata{TopicID: first.topic.ID}.Encode(offset)
 		offsets.Set(first.topic.Name, p, kafka.Committed{Offset: offset, Metadata: text})
 	}
 	err := r.cluster.Commit(kafka.Member{Group: r.config.Group, Generation: -1}, offsets)

@@ -144,7 +144,7 @@ func TestWhatIsWrongWithCommitsIsOneLineForATopic(t *testing.T) {
 
 // encoded is the metadata of a commit.
 func encoded(id [16]byte, offset int64, completed ...window.Run) string {
-	text, _ := window.Metadata{TopicID: id, Completed: completed}.Encode(offset, window.MaxMetadata)
+	text, _, _ := window.Metadata{TopicID: id, Completed: completed}.Encode(offset)
 	return text
 }
 

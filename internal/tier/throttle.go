@@ -75,9 +75,9 @@ func (c *claim) setAtWorst() float64 {
 	case c.consumer.source.main():
 		return c.setUsed
 	}
-	room := float64(window.SetRoom(c.session.metadataLimit()))
+	const room = float64(window.SetRoom)
 	mixed := c.setUsed*room + setCost*float64(c.offsets.Pending())
-	return min(mixed, float64(c.offsets.Span())) / max(room, 1)
+	return min(mixed, float64(c.offsets.Span())) / room
 }
 
 // hasRoom reports whether there is room again for a claim that had none. The caller

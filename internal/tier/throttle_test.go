@@ -129,7 +129,7 @@ func (r *rig) pauses() metrics.Pause {
 // requireTold fails the test unless a commit would tell all that is complete.
 func (r *rig) requireTold(t *testing.T) {
 	t.Helper()
-	at := r.position(position{}, window.MaxMetadata)
+	at := r.position(position{})
 	if at.untold > 0 {
 		t.Errorf("%d complete offsets would not be told, of %d", at.untold, r.unread-at.Offset)
 	}

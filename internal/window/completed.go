@@ -6,7 +6,7 @@ import "slices"
 // ascending, none of them empty, with a gap between each two.
 type Run struct{ From, To int64 }
 
-// MaxRuns bounds the completed set that is told at once. So many fit beside a commit
+// MaxRuns bounds the completed set that is written, and read. So many fit beside a commit
 // only if they are very regular.
 const MaxRuns = 1 << 14
 
@@ -40,14 +40,14 @@ func (o *Offsets) Span() int64 { return o.next - o.Low() }
 func (o *Offsets) Restoring() bool { return len(o.restored) > 0 }
 
 // Completed returns what is completed from Low on, with what was restored and is not
-// read again yet: the first MaxRuns runs of it. Offsets that never come may be among
-// it. It costs time for what is pending, not for what is completed.
+// read again yet. Offsets that never come may be among it. It costs time for what is
+// pending, not for what is completed.
 func (o *Offsets) Completed() []Run {
 	var runs []Run
 	from := o.Low()
 	for pending, after := range o.pendingRuns {
 		runs = add(runs, from, min(pending, o.top))
-		if from = after; from >= o.top || len(runs) == MaxRuns {
+		if from = after; from >= o.top {
 			break
 		}
 	}
@@ -55,7 +55,7 @@ func (o *Offsets) Completed() []Run {
 	for _, r := range o.restored {
 		runs = add(runs, max(r.From, o.next), r.To)
 	}
-	return runs[:min(len(runs), MaxRuns)]
+	return runs
 }
 
 // pendingRuns yields where pending offsets begin and where they end, page by page.

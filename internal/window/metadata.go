@@ -35,23 +35,22 @@ var (
 // committed offset is completed. Whatever a later retryd writes behind it is read past.
 type Metadata struct {
 	TopicID   [16]byte // of KIP-516: it changes when a topic is deleted and made anew
-	Completed []Run    // above the committed offset; at most MaxRuns
+	Completed []Run    // above the committed offset
 }
 
-// Encode returns the text to be committed together with offset, of at most limit
-// characters if the set alone makes it longer than that: a set that does not fit is
-// cut, and its lowest offsets are written. used is how full the room for the set is: 1
-// or more says that it was cut.
-func (m Metadata) Encode(offset int64, limit int) (text string, used float64) {
-	body := base64.RawURLEncoding.EncodeToString(m.TopicID[:]) + ":"
-	set, used := writeSet(m.Completed, offset, limit-headLength)
-	body += set
-	return fmt.Sprintf("%s:%08x:%s", metadataVersion, metadataChecksum(body, offset), body), used
-}
+// SetRoom is over how many offsets a completed set always fits, whatever its pattern: as
+// a bitmap.
+const SetRoom = 8 * ((MaxMetadata-headLength)*3/4 - 1)
 
-// SetRoom returns over how many offsets a completed set always fits into limit
-// characters, whatever its pattern: as a bitmap.
-func SetRoom(limit int) int { return max(0, 8*((limit-headLength)*3/4-1)) }
+// Encode returns the text to be committed together with offset, of at most MaxMetadata
+// characters: a set that does not fit is cut, and its lowest offsets are written. told is
+// how many of its runs are. used is how full the room for the set is: 1 or more says
+// that it was cut.
+func (m Metadata) Encode(offset int64) (text string, told int, used float64) {
+	set, told, used := writeSet(m.Completed, offset, MaxMetadata-headLength)
+	body := base64.RawURLEncoding.EncodeToString(m.TopicID[:]) + ":" + set
+	return fmt.Sprintf("%s:%08x:%s", metadataVersion, metadataChecksum(body, offset), body), told, used
+}
 
 // ParseMetadata parses what was committed together with offset. The error is one
 // of ErrNoMetadata, ErrMetadataVersion and ErrMetadataCorrupt, perhaps wrapped.

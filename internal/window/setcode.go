@@ -35,28 +35,22 @@ const (
 // errSet says what is wrong with a set.
 var errSet = errors.New("completed set")
 
-// writeSet returns the text of the longest prefix of a set that fits into so many
-// characters, and which part of them the whole set would take: more than 1 if it was cut.
-func writeSet(runs []Run, offset int64, limit int) (text string, used float64) {
-	if len(runs) == 0 {
-		return "", 0
+// writeSet returns the text of the longest prefix of a set, of MaxRuns at most, that fits
+// into so many characters, how many runs it has, and which part of the characters the
+// whole set would take: 1 or more if it was cut.
+func writeSet(runs []Run, offset int64, limit int) (text string, told int, used float64) {
+	if len(runs) > MaxRuns {
+		runs, used = runs[:MaxRuns], 1
 	}
-	limit = max(limit, 1)
-	for n := len(runs); ; {
-		text = base64.RawURLEncoding.EncodeToString(packSet(runs[:n], offset))
+	for told = len(runs); told > 0; {
+		text = base64.RawURLEncoding.EncodeToString(packSet(runs[:told], offset))
 		share := float64(len(text)) / float64(limit)
-		used = max(used, share)
-		if share <= 1 {
-			break
+		if used = max(used, share); share <= 1 {
+			return text, told, used
 		}
-		if n = int(float64(n) * min(1/share, 15./16)); n == 0 {
-			return "", used
-		}
+		told = int(float64(told) * min(1/share, 15./16))
 	}
-	if len(runs) == MaxRuns { // that was cut already
-		used = max(used, 1)
-	}
-	return text, used
+	return "", 0, used
 }
 
 // packSet returns the shortest of the shapes of a set.
