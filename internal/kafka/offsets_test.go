@@ -290,6 +290,6 @@ func (idle) ConsumeClaim(s sarama.ConsumerGroupSession, _ sarama.ConsumerGroupCl
 }
 
 func consumerConfig(c Config) *sarama.Config {
-	s, _ := c.ConsumerConfig(c.RebalanceTimeout(time.Second), 1)
+	s, _ := c.ConsumerConfig(c.RebalanceTimeout(time.Second), 1, 1<<20)
 	return s
 }

@@ -34,13 +34,14 @@ const dialTimeout = 5 * time.Second
 
 // ConsumerConfig is for one consumer group. rebalance is how long a member may
 // take to let go of its partitions, groups is how many groups this process is a
-// member of. hangUp breaks the client's open connections, and lets it open new ones:
+// member of, share is how many bytes of a partition it has memory for in any case. hangUp
+// breaks the client's open connections, and lets it open new ones:
 // the client library cannot be interrupted while it waits for the other members of
 // the group to join.
 //
 // Marks are never used and automatic commits are off: a mark would overwrite the
 // metadata that is committed beside the offset.
-func (c Config) ConsumerConfig(rebalance time.Duration, groups int) (s *sarama.Config, hangUp func()) {
+func (c Config) ConsumerConfig(rebalance time.Duration, groups int, share int64) (s *sarama.Config, hangUp func()) {
 	s = c.base()
 	connections := newLine()
 	connections.use(s)
@@ -58,9 +59,9 @@ func (c Config) ConsumerConfig(rebalance time.Duration, groups int) (s *sarama.C
 	s.Consumer.IsolationLevel = sarama.ReadCommitted
 	s.Consumer.MaxProcessingTime = 10 * time.Millisecond // one slow partition delays the others of its broker by at most this
 	s.Consumer.MaxWaitTime = c.fetchWait(groups)
-	s.Consumer.Fetch.Default = fetchBytes(groups)
+	s.Consumer.Fetch.Default = fetchBytes(groups, share)
 	s.Consumer.Fetch.Max = 0 // a record of any size is fetched
-	s.Consumer.Fetch.MaxBytes = 8 * fetchBytes(groups)
+	s.Consumer.Fetch.MaxBytes = 8 * s.Consumer.Fetch.Default
 	s.Consumer.Return.Errors = true
 	return s, connections.hangUp
 }
@@ -96,13 +97,18 @@ func (c Config) fetchWait(groups int) time.Duration {
 }
 
 // fetchBytes is how much of a partition a broker returns at once; of all partitions of a
-// group it returns eight times that at most. Many small fetches cost a third of the
-// throughput of records of 4 KiB, and what is fetched is held, also beyond a full window:
-// so all groups together may fetch some 64 MiB.
-func fetchBytes(groups int) int32 {
+// group it returns eight times that at most. What is fetched is held, also beyond a full
+// window: so all groups together may fetch some 64 MiB, and each partition no more than
+// its share. But many small fetches cost a third of the throughput of records of 4 KiB.
+func fetchBytes(groups int, share int64) int32 {
 	const most, least, together = 1 << 20, 64 << 10, 64 << 20
-	return int32(min(max(together/8/max(groups, 1), least), most))
+	fair := int64(max(together/8/max(groups, 1), least))
+	return int32(min(fair, max(share, leastShare), most))
 }
+
+// leastShare is what is fetched of a partition even if there is no memory for it: less
+// is mostly requests.
+const leastShare = 16 << 10
 
 func (c Config) heartbeat() time.Duration {
 	return min(3*time.Second, c.SessionTimeout/3)

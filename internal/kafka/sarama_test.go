@@ -30,7 +30,7 @@ func TestProducersWaitForAllReplicas(t *testing.T) {
 
 func TestConsumersLeaveCommitsToRetryd(t *testing.T) {
 	c := DefaultConfig()
-	s, _ := c.ConsumerConfig(time.Minute, 1)
+	s, _ := c.ConsumerConfig(time.Minute, 1, 1<<20)
 	got := map[string]any{
 		"automatic commits": s.Consumer.Offsets.AutoCommit.Enable, "without a commit": s.Consumer.Offsets.Initial,
 		"isolation": s.Consumer.IsolationLevel, "create topics": s.Metadata.AllowAutoTopicCreation,
@@ -59,7 +59,7 @@ func TestMembersOfBothAssignmentsHaveOneInCommon(t *testing.T) {
 	} {
 		c := DefaultConfig()
 		c.PartitionAssignment = assignment
-		s, _ := c.ConsumerConfig(time.Minute, 1)
+		s, _ := c.ConsumerConfig(time.Minute, 1, 1<<20)
 		var got []string
 		for _, strategy := range s.Consumer.Group.Rebalance.GroupStrategies {
 			got = append(got, strategy.Name())
@@ -89,7 +89,7 @@ func TestFetchesWaitLongerTheMoreGroupsThereAre(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			c := DefaultConfig()
 			c.SessionTimeout = tt.session
-			s, _ := c.ConsumerConfig(time.Minute, tt.groups)
+			s, _ := c.ConsumerConfig(time.Minute, tt.groups, 1<<20)
 			if got := s.Consumer.MaxWaitTime; got != tt.want {
 				t.Errorf("waits %s, want %s", got, tt.want)
 			}

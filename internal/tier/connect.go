@@ -9,6 +9,15 @@ import (
 	"github.com/retryd/retryd/internal/kafka"
 )
 
+// clientConfig has the client fetch no more of a partition than the memory that it has in
+// any case when all partitions of main hold a backlog. Of a tier's it fetches as much,
+// although these need memory too: most of them hold little.
+func (c *consumer) clientConfig() (config *sarama.Config, hangUp func()) {
+	r := c.relay
+	main := r.routes.Load().topics[r.config.Topic]
+	return r.deps.Kafka.ConsumerConfig(r.deps.Kafka.RebalanceTimeout(r.config.Endpoint.Timeout), r.deps.Groups, r.budget.Each(int64(main.Partitions)))
+}
+
 // connect makes the client of the group and its first connections, in a slot. The join
 // is no part of that: a new group gathers for 3 s
 // (group.initial.rebalance.delay.ms), and waits for its other members.

@@ -14,7 +14,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"go.uber.org/zap"
 
+	"github.com/retryd/retryd/internal/kafka"
 	"github.com/retryd/retryd/internal/metrics"
+	"github.com/retryd/retryd/internal/window"
 	"github.com/retryd/retryd/test/harness"
 )
 
@@ -42,7 +44,7 @@ func TestMemberReachesItsCoordinatorInItsSlot(t *testing.T) {
 	harness.CreateTopic(t, f.brokers, "orders", 1, nil)
 	r := &Relay{deps: f.deps, log: zap.NewNop(), metrics: f.deps.Metrics.Relay("orders", 0)}
 	c := r.newConsumer(source{topic: "orders", group: "g", label: metrics.TierMain})
-	config, _ := f.deps.Kafka.ConsumerConfig(time.Second, 1)
+	config, _ := f.deps.Kafka.ConsumerConfig(time.Second, 1, 1<<20)
 	client, err := c.connect(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +71,8 @@ func TestStopDoesNotWaitForABrokerThatHangs(t *testing.T) {
 	defer listener.Close() // the kernel takes connections, nobody accepts them
 	f := newField(t, nil)
 	f.deps.Kafka.Brokers = []string{listener.Addr().String()}
-	r := &Relay{deps: f.deps, log: zap.NewNop(), metrics: f.deps.Metrics.Relay("orders", 0)}
+	r := &Relay{deps: f.deps, log: zap.NewNop(), metrics: f.deps.Metrics.Relay("orders", 0), budget: f.deps.Budget.Part()}
+	r.routes.Store(&routes{})
 	c := r.newConsumer(source{topic: "orders", group: "g", label: metrics.TierMain})
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
@@ -86,6 +89,27 @@ func TestStopDoesNotWaitForABrokerThatHangs(t *testing.T) {
 	case <-time.After(20 * time.Second): // the client library alone waits for 30 s, four times
 		t.Error("the member still waits for its broker")
 		<-stopped
+	}
+}
+
+// A partition that holds nothing is read, however full the window: what is fetched of all
+// of main must not be much more than the window takes. Small fetches cost throughput.
+func TestFetchesOfManyPartitionsAreSmall(t *testing.T) {
+	for _, tt := range []struct {
+		relays     int
+		partitions int32
+		want       int32
+	}{{1, 6, 1 << 20}, {1, 12, 1 << 20}, {2, 6, 1 << 20}, {1, 32, 512 << 10}, {4, 32, 128 << 10}, {1, 128, 128 << 10}, {1, 5000, 16 << 10}} {
+		deps := Deps{Kafka: kafka.DefaultConfig(), Groups: tt.relays, Budget: window.NewBudget(64 << 20)}
+		r := &Relay{deps: deps, config: Config{Topic: "orders"}}
+		for range tt.relays {
+			r.budget = deps.Budget.Part()
+		}
+		r.routes.Store(&routes{topics: map[string]kafka.Topic{"orders": {Partitions: tt.partitions}}})
+		config, _ := (&consumer{relay: r}).clientConfig()
+		if got := config.Consumer.Fetch; got.Default != tt.want || got.MaxBytes != 8*tt.want {
+			t.Errorf("%d relays with %d partitions fetch %d, %d in all; want %d and eight times that", tt.relays, tt.partitions, got.Default, got.MaxBytes, tt.want)
+		}
 	}
 }
 
@@ -154,7 +178,7 @@ func (g stuckGroup) Close() error {
 func TestGroupThatCannotBeLeftIsToldUnlessTheStopItselfHungUp(t *testing.T) {
 	for hungUp, want := range map[bool]int{false: 1, true: 0} {
 		r, logs := observed(t)
-		config, _ := r.relay.deps.Kafka.ConsumerConfig(time.Second, 1)
+		config, _ := r.relay.deps.Kafka.ConsumerConfig(time.Second, 1, 1<<20)
 		config.Consumer.Group.Session.Timeout = rigSession
 		client, err := sarama.NewClient([]string{"127.0.0.1:1"}, config) // which asks nobody
 		if err != nil {
@@ -216,7 +240,7 @@ func TestMemberThatWasCutOffLeavesByANewConnection(t *testing.T) {
 	for _, cut := range []bool{true, false} {
 		r := &Relay{deps: f.deps, log: zap.NewNop(), metrics: f.deps.Metrics.Relay("orders", 0)}
 		c := r.newConsumer(source{topic: "orders", group: "g", label: metrics.TierMain})
-		config, _ := f.deps.Kafka.ConsumerConfig(time.Second, 1)
+		config, _ := f.deps.Kafka.ConsumerConfig(time.Second, 1, 1<<20)
 		client, err := c.connect(t.Context(), config)
 		if err != nil {
 			t.Fatal(err)

@@ -55,7 +55,7 @@ func (r *Relay) newConsumer(s source) *consumer {
 // run is a member of the group until ctx ends or a retired tier's topic is gone.
 func (c *consumer) run(ctx, abort context.Context) {
 	c.abort = abort
-	config, hangUp := c.relay.deps.Kafka.ConsumerConfig(c.relay.deps.Kafka.RebalanceTimeout(c.relay.config.Endpoint.Timeout), c.relay.deps.Groups)
+	config, hangUp := c.clientConfig()
 	ended := make(chan struct{})
 	var interrupter sync.WaitGroup
 	interrupter.Go(func() { c.interrupt(ctx, ended, hangUp) })

@@ -330,6 +330,7 @@ func TestRelaysReachForTheClusterInTurn(t *testing.T) {
 		r := newStoppedRig(t, minute, windowOf(100)).relay
 		r.deps.Starts = make(chan struct{}, 1)
 		r.deps.Starts <- struct{}{} // somebody holds the only slot
+		r.routes.Store(&routes{})
 		c := r.newConsumer(minute)
 		ctx, stop := context.WithCancel(t.Context())
 		var waiting sync.WaitGroup

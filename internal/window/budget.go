@@ -8,7 +8,8 @@ import "sync/atomic"
 // equal parts for the relays, whatever the others do, and a quarter in equal shares of
 // these parts for those who hold, the partitions, whatever the others of their relay do.
 // So the total stays below the limit; it may exceed it by what each share adds before it
-// looks at Full again.
+// looks at Full again, which is what one fetch brings, and what the client has fetched
+// ahead.
 //
 // A Budget is safe for concurrent use.
 type Budget struct {
@@ -41,6 +42,9 @@ type Part struct {
 // reserve returns what the part may use whatever the others do, and its shares, in equal
 // parts, once more.
 func (p *Part) reserve() int64 { return p.budget.limit / 4 / max(p.budget.parts.Load(), 1) }
+
+// Each returns what each of n shares may use whatever the others do, in bytes.
+func (p *Part) Each(n int64) int64 { return p.reserve() / max(n, 1) }
 
 // add counts n bytes more, or less, as held.
 func (p *Part) add(n int64) {
@@ -89,9 +93,9 @@ func (s *Share) Roomy() bool { return s.room(0.75) }
 func (s *Share) room(fraction float64) bool {
 	part, budget := s.part, s.part.budget
 	below := func(n, bound int64) bool { return float64(n) < fraction*float64(bound) }
-	held, reserve := s.Held(), part.reserve()
-	return held == 0 || below(held, reserve/max(part.shares.Load(), 1)) ||
-		below(part.held.Load(), reserve) || below(budget.common.Load(), budget.limit/2)
+	held := s.Held()
+	return held == 0 || below(held, part.Each(part.shares.Load())) ||
+		below(part.held.Load(), part.reserve()) || below(budget.common.Load(), budget.limit/2)
 }
 
 // Leave gives back everything that the share holds and its claim to a reserve.

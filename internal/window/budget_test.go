@@ -72,7 +72,7 @@ func TestBudgetBoundsTheTotalAndKeepsEachReserve(t *testing.T) {
 		for i := range parts {
 			parts[i] = budget.Part()
 		}
-		const largest = 10
+		const largest = 10 // what comes between two looks at Full: a fetch
 		var shares []*Share
 		// Greedy ones, in an order of their own, who never release anything, and come late.
 		for range 2000 {

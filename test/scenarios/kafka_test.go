@@ -376,6 +376,6 @@ func (idleMember) ConsumeClaim(s sarama.ConsumerGroupSession, _ sarama.ConsumerG
 }
 
 func consumerConfig(c kafka.Config) *sarama.Config {
-	s, _ := c.ConsumerConfig(c.RebalanceTimeout(time.Second), 1)
+	s, _ := c.ConsumerConfig(c.RebalanceTimeout(time.Second), 1, 1<<20)
 	return s
 }
