@@ -1,7 +1,6 @@
 package kafka
 
 import (
-	"errors"
 	"sync"
 
 	"github.com/IBM/sarama"
@@ -92,60 +91,4 @@ func (l *lane) pop() *sarama.ProducerMessage {
 	l.waiting[0] = nil
 	l.waiting = l.waiting[1:]
 	return m
-}
-
-// producer is one idempotent producer and the two goroutines that take its
-// acknowledgements.
-type producer struct {
-	client sarama.Client
-	async  sarama.AsyncProducer
-	acks   sync.WaitGroup
-
-	mu     sync.RWMutex // held for reading while the input is in use
-	closed bool
-}
-
-func newProducer(brokers []string, config *sarama.Config) (*producer, error) {
-	client, err := sarama.NewClient(brokers, config)
-	if err != nil {
-		return nil, err
-	}
-	async, err := sarama.NewAsyncProducerFromClient(leaderClient{client})
-	if err != nil { // no producer id
-		return nil, errors.Join(err, client.Close())
-	}
-	p := &producer{client: client, async: async}
-	p.acks.Go(func() {
-		for m := range async.Successes() {
-			finish(m, m.Offset, nil)
-		}
-	})
-	p.acks.Go(func() {
-		for e := range async.Errors() {
-			finish(e.Msg, 0, e.Err)
-		}
-	})
-	return p, nil
-}
-
-// enqueue hands a message to the client, which takes it as soon as it has passed
-// the one before on to its topic.
-func (p *producer) enqueue(m *sarama.ProducerMessage) bool {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	if p.closed {
-		return false
-	}
-	p.async.Input() <- m
-	return true
-}
-
-// close fails what is not acknowledged and waits until all of it was reported.
-func (p *producer) close() {
-	p.mu.Lock()
-	p.closed = true
-	p.mu.Unlock()
-	p.async.AsyncClose()
-	p.acks.Wait()
-	_ = p.client.Close() // fails only if it is closed already
 }

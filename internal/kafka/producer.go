@@ -20,10 +20,6 @@ const (
 	largest = 100<<20 - headroom
 )
 
-// ErrTooLarge says that a record does not fit its topic, even alone and
-// compressed.
-var ErrTooLarge = errors.New("record is larger than the topic's max.message.bytes")
-
 // errClosed is reported for records that are sent after Close.
 var errClosed = errors.New("the producers are closed")
 
@@ -59,14 +55,6 @@ func NewProducers(c Config) *Producers {
 	}
 }
 
-// Target is one topic that records are forwarded to.
-type Target struct {
-	topic string
-	limit int // largest record that the topic takes without compression
-	small *lane
-	large *lane // shared by all targets: one record at a time
-}
-
 // Target returns the way into a topic that takes records of up to maxMessageBytes
 // as a batch of one. The first call for a size connects, for a minute or so at
 // most if brokers hang; an error says that no broker answered, or that the
@@ -92,7 +80,7 @@ func (p *Producers) Target(topic string, maxMessageBytes int) (*Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Target{topic: topic, limit: key.limit, small: newLane(small, maxUnacknowledged), large: p.single}
+	t := &Target{topic: topic, limit: key.limit, small: newLane(small, maxUnacknowledged), large: p.single, producers: [2]*producer{small, p.large}}
 	p.targets[key] = t
 	return t, nil
 }
@@ -139,60 +127,73 @@ func (p *Producers) Close() {
 	}
 }
 
-// Done is told, once, what came of a Send, from another goroutine unless the
-// producers are closed. It must not block. err is nil when every in-sync replica
-// has the record, ErrTooLarge when it can never fit, a *PlanError when the topic may
-// not be written, anything else when it may or may not have been written. offset is
-// where it was written; it is 0 if the broker only said that it has it already
-// (DUPLICATE_SEQUENCE_NUMBER), so nothing may depend on it.
-type Done func(offset int64, err error)
+// producer is one idempotent producer and the two goroutines that take its
+// acknowledgements.
+type producer struct {
+	client sarama.Client
+	async  sarama.AsyncProducer
+	acks   sync.WaitGroup
 
-// Send writes one record. It does not block.
-func (t *Target) Send(m *sarama.ProducerMessage, done Done) {
-	m.Topic = t.topic
-	if m.ByteSize(2) > t.limit {
-		t.sendAlone(m, done)
-		return
+	mu     sync.RWMutex // held for reading while the input is in use
+	closed bool
+}
+
+func newProducer(brokers []string, config *sarama.Config) (*producer, error) {
+	client, err := sarama.NewClient(brokers, config)
+	if err != nil {
+		return nil, err
 	}
-	t.small.send(m, func(offset int64, err error) {
-		if err != nil && refusedForSize(err) {
-			// One record over the limit fails its whole batch: each goes again alone.
-			t.sendAlone(fresh(m), done)
-			return
+	async, err := sarama.NewAsyncProducerFromClient(leaderClient{client})
+	if err != nil { // no producer id
+		return nil, errors.Join(err, client.Close())
+	}
+	p := &producer{client: client, async: async}
+	p.acks.Go(func() {
+		for m := range async.Successes() {
+			finish(m, m.Offset, nil)
 		}
-		done(offset, t.explained(err))
 	})
+	p.acks.Go(func() {
+		for e := range async.Errors() {
+			finish(e.Msg, 0, e.Err)
+		}
+	})
+	return p, nil
 }
 
-func (t *Target) sendAlone(m *sarama.ProducerMessage, done Done) {
-	t.large.send(m, func(offset int64, err error) { done(offset, t.explained(err)) })
-}
-
-// explained gives the refusal of a record that was alone in its batch its name.
-func (t *Target) explained(err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case refusedForSize(err):
-		return fmt.Errorf("%w: %w", ErrTooLarge, err)
+// learn asks for a topic's metadata if fewer partitions of it are known.
+func (p *producer) learn(topic string, partitions int) error {
+	known, err := p.client.Partitions(topic) // asks nobody, unless the topic is new
+	if err != nil || len(known) >= partitions {
+		return err
 	}
-	return cmp.Or(writeDenied(t.topic, err), err)
-}
-
-// refusedForSize reports whether a batch is too large for its topic
-// (max.message.bytes), for the topic's segments (segment.bytes), or for the client,
-// which says so by a configuration error (sarama v1.61.1, async_producer.go:657).
-func refusedForSize(err error) bool {
-	var byClient sarama.ConfigurationError
-	return errors.Is(err, sarama.ErrMessageSizeTooLarge) || errors.Is(err, sarama.ErrMessageSetSizeTooLarge) ||
-		errors.As(err, &byClient)
-}
-
-// fresh copies what the caller set: a message that was sent carries state of the
-// client library.
-func fresh(m *sarama.ProducerMessage) *sarama.ProducerMessage {
-	return &sarama.ProducerMessage{
-		Topic: m.Topic, Key: m.Key, Value: m.Value, Headers: m.Headers,
-		Partition: m.Partition, Timestamp: m.Timestamp,
+	if err := p.client.RefreshMetadata(topic); err != nil {
+		return err
 	}
+	if known, err = p.client.Partitions(topic); err == nil && len(known) < partitions {
+		err = fmt.Errorf("a broker knows %d of %d", len(known), partitions)
+	}
+	return err
+}
+
+// enqueue hands a message to the client, which takes it as soon as it has passed
+// the one before on to its topic.
+func (p *producer) enqueue(m *sarama.ProducerMessage) bool {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	if p.closed {
+		return false
+	}
+	p.async.Input() <- m
+	return true
+}
+
+// close fails what is not acknowledged and waits until all of it was reported.
+func (p *producer) close() {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	p.async.AsyncClose()
+	p.acks.Wait()
+	_ = p.client.Close() // fails only if it is closed already
 }

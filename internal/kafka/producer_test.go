@@ -119,6 +119,32 @@ func TestRecordKeepsItsPartition(t *testing.T) {
 	}
 }
 
+func TestRecordIsWrittenToAPartitionThatWasAdded(t *testing.T) {
+	config := startBroker(t)
+	c := connect(t, config)
+	createTopic(t, c, "a", 3, nil)
+	to := target(t, newProducers(t, config), "a", 5000)
+	many := func(partition int32) *sarama.ProducerMessage {
+		return &sarama.ProducerMessage{Value: sarama.ByteEncoder(bytes.Repeat([]byte("x"), 20_000)), Partition: partition}
+	}
+	few := func(partition int32) *sarama.ProducerMessage {
+		return &sarama.ProducerMessage{Partition: partition}
+	}
+	write(t, to, few(2)) // the partitions are known from now on
+	write(t, to, many(2))
+	if _, err := c.addPartitions(Topic{Partitions: 6}, Topic{Name: "a", Partitions: 3}); err != nil {
+		t.Fatal(err)
+	}
+	if err := to.Learn(6); err != nil {
+		t.Fatal(err)
+	}
+	write(t, to, few(5))
+	write(t, to, many(5))
+	if err := to.Learn(7); err == nil || err.Error() != "ask for the partitions of topic a: a broker knows 6 of 7" {
+		t.Errorf("error %v for more partitions than there are", err)
+	}
+}
+
 func TestTargetIsKeptPerTopicAndLimit(t *testing.T) {
 	p := newProducers(t, startBroker(t))
 	first := target(t, p, "a", 1000)

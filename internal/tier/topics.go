@@ -164,5 +164,8 @@ func (r *Relay) open(t kafka.Topic, label string) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := opened.Learn(t.Partitions); err != nil {
+		return nil, err
+	}
 	return &target{writer: opened, topic: t.Name, label: label, partitions: t.Partitions}, nil
 }
