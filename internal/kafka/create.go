@@ -17,7 +17,7 @@ func (c *Cluster) addPartitions(base, t Topic) (done bool, err error) {
 	err = c.admin.CreatePartitions(t.Name, base.Partitions, nil, false)
 	switch {
 	case refused(err):
-		return false, &PlanError{[]string{fmt.Sprintf("topic %s has %d partitions, %s has %d, and Kafka refuses to add some (%v): add partitions, or let retryd do it", t.Name, t.Partitions, base.Name, base.Partitions, err)}}
+		return false, &PlanError{Problems: []string{fmt.Sprintf("topic %s has %d partitions, %s has %d, and Kafka refuses to add some (%v): add partitions, or let retryd do it", t.Name, t.Partitions, base.Name, base.Partitions, err)}}
 	case err != nil && !errors.Is(err, sarama.ErrInvalidPartitions): // another instance was faster
 		return false, fmt.Errorf("add partitions to topic %s: %w", t.Name, err)
 	}
@@ -43,7 +43,7 @@ func (c *Cluster) createTopic(base Topic, s TopicSpec) (done bool, err error) {
 	err = c.admin.CreateTopic(s.Name, detail, false)
 	switch {
 	case refused(err):
-		return false, &PlanError{[]string{fmt.Sprintf("topic %s does not exist and Kafka refuses to create it (%v): create it (partitions: %d), or let retryd do it", s.Name, err, base.Partitions)}}
+		return false, &PlanError{Problems: []string{fmt.Sprintf("topic %s does not exist and Kafka refuses to create it (%v): create it (partitions: %d), or let retryd do it", s.Name, err, base.Partitions)}}
 	case err != nil && !errors.Is(err, sarama.ErrTopicAlreadyExists): // another instance was faster
 		return false, fmt.Errorf("create topic %s: %w", s.Name, err)
 	}

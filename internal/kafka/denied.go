@@ -23,7 +23,7 @@ func refused(err error) bool {
 
 // hidden says that a topic may not be looked at.
 func hidden(topic string, err error) *PlanError {
-	return &PlanError{[]string{fmt.Sprintf("topic %s may not be looked at (%v): grant Describe and DescribeConfigs on it", topic, err)}}
+	return &PlanError{Problems: []string{fmt.Sprintf("topic %s may not be looked at (%v): grant Describe and DescribeConfigs on it", topic, err)}}
 }
 
 // groupDenied says what to grant if err is the refusal of a group's use, else it is
@@ -32,7 +32,7 @@ func groupDenied(group string, err error) error {
 	if !errors.Is(err, sarama.ErrGroupAuthorizationFailed) {
 		return nil
 	}
-	return &PlanError{[]string{fmt.Sprintf("group %s may not be used (%v): grant Read on it", group, sarama.ErrGroupAuthorizationFailed)}}
+	return &PlanError{Problems: []string{fmt.Sprintf("group %s may not be used (%v): grant Read on it", group, sarama.ErrGroupAuthorizationFailed)}}
 }
 
 // offsetDenied says what to grant if err is the refusal of a commit, which takes
@@ -41,7 +41,7 @@ func offsetDenied(group, topic string, err error) error {
 	if !errors.Is(err, sarama.ErrTopicAuthorizationFailed) {
 		return groupDenied(group, err)
 	}
-	return &PlanError{[]string{fmt.Sprintf("topic %s may not be read (%v): grant Read on it", topic, sarama.ErrTopicAuthorizationFailed)}}
+	return &PlanError{Problems: []string{fmt.Sprintf("topic %s may not be read (%v): grant Read on it", topic, sarama.ErrTopicAuthorizationFailed)}}
 }
 
 // writeDenied says what to grant if err is the refusal of a record, else it is nil.
@@ -49,7 +49,7 @@ func writeDenied(topic string, err error) error {
 	if !errors.Is(err, sarama.ErrTopicAuthorizationFailed) {
 		return nil
 	}
-	return &PlanError{[]string{fmt.Sprintf("topic %s may not be written (%v): grant Write on it", topic, sarama.ErrTopicAuthorizationFailed)}}
+	return &PlanError{Problems: []string{fmt.Sprintf("topic %s may not be written (%v): grant Write on it", topic, sarama.ErrTopicAuthorizationFailed)}}
 }
 
 // producerDenied says what to grant if err is the refusal of a producer's id, else
@@ -59,5 +59,5 @@ func producerDenied(err error) error {
 	if !errors.Is(err, sarama.ErrClusterAuthorizationFailed) {
 		return nil
 	}
-	return &PlanError{[]string{fmt.Sprintf("no topic may be written (%v): grant Write on the topics of the tiers and on the dead-letter topic, before Kafka 2.8 also IdempotentWrite on the cluster", sarama.ErrClusterAuthorizationFailed)}}
+	return &PlanError{Problems: []string{fmt.Sprintf("no topic may be written (%v): grant Write on the topics of the tiers and on the dead-letter topic, before Kafka 2.8 also IdempotentWrite on the cluster", sarama.ErrClusterAuthorizationFailed)}}
 }

@@ -30,22 +30,15 @@ type Change struct {
 
 // PlanError lists everything that keeps a plan from standing. Each problem names
 // topic, value and fix.
-type PlanError struct{ Problems []string }
+type PlanError struct {
+	Problems []string
+	missing  bool // some of its topics do not exist
+}
 
 func (e *PlanError) Error() string { return strings.Join(e.Problems, "; ") }
 
-// lacking is a *PlanError that wraps ErrNoTopic too.
-type lacking struct{ *PlanError }
-
-func (e lacking) Unwrap() []error { return []error{e.PlanError, ErrNoTopic} }
-
-// planError says whether some of its topics do not exist.
-func planError(problems []string, missing bool) error {
-	if missing {
-		return lacking{&PlanError{problems}}
-	}
-	return &PlanError{problems}
-}
+// Is has NoTopic hold for an error about topics that do not exist.
+func (e *PlanError) Is(target error) bool { return e.missing && target == ErrNoTopic }
 
 // Plan brings the topics beside main into being, or only checks them if create is
 // false. main is never created. New topics get main's partition count,
@@ -73,7 +66,7 @@ func (c *Cluster) Plan(main string, specs []TopicSpec, create bool, changed func
 func (s Survey) planned() (Planned, error) {
 	main := s.Main.Topic
 	if len(s.Main.Problems) > 0 {
-		return Planned{}, planError(s.Main.Problems, s.Main.Missing)
+		return Planned{}, &PlanError{s.Main.Problems, s.Main.Missing}
 	}
 	p := Planned{Topics: map[string]Topic{main.Name: main}}
 	var problems []string
@@ -88,7 +81,7 @@ func (s Survey) planned() (Planned, error) {
 		problems, p.Warnings = append(problems, t.Problems...), append(p.Warnings, t.Warnings...)
 	}
 	if len(problems) > 0 {
-		return Planned{}, &PlanError{problems}
+		return Planned{}, &PlanError{Problems: problems}
 	}
 	return p, nil
 }
@@ -115,7 +108,7 @@ func (c *Cluster) establish(s Survey, specs []TopicSpec, create bool, changed fu
 		}
 	}
 	if len(problems) > 0 {
-		return planError(problems, missing)
+		return &PlanError{problems, missing}
 	}
 	return nil
 }
@@ -123,11 +116,11 @@ func (c *Cluster) establish(s Survey, specs []TopicSpec, create bool, changed fu
 func (c *Cluster) establishTopic(base Topic, t TopicState, s TopicSpec, create bool) (done bool, err error) {
 	switch {
 	case t.Missing && !create:
-		return false, &PlanError{[]string{fmt.Sprintf("topic %s does not exist: create it (partitions: %d), or set topics.create: true", s.Name, base.Partitions)}}
+		return false, &PlanError{Problems: []string{fmt.Sprintf("topic %s does not exist: create it (partitions: %d), or set topics.create: true", s.Name, base.Partitions)}}
 	case t.Missing:
 		return c.createTopic(base, s)
 	case !create:
-		return false, &PlanError{[]string{fmt.Sprintf("topic %s has %d partitions, %s has %d: add partitions, or set topics.create: true", s.Name, t.Topic.Partitions, base.Name, base.Partitions)}}
+		return false, &PlanError{Problems: []string{fmt.Sprintf("topic %s has %d partitions, %s has %d: add partitions, or set topics.create: true", s.Name, t.Topic.Partitions, base.Name, base.Partitions)}}
 	default:
 		return c.addPartitions(base, t.Topic)
 	}

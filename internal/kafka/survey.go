@@ -63,5 +63,5 @@ func (t TopicState) seen() bool { return !t.Missing && !t.Hidden }
 func (t TopicState) incomplete() bool { return t.Missing || t.Lacks > 0 }
 
 func mainMissing(main string) *PlanError {
-	return &PlanError{[]string{fmt.Sprintf("main topic %s does not exist: create it, or correct the relay's topic; retryd never creates a main topic", main)}}
+	return &PlanError{Problems: []string{fmt.Sprintf("main topic %s does not exist: create it, or correct the relay's topic; retryd never creates a main topic", main)}}
 }
