@@ -23,7 +23,7 @@ func (s *session) admit() (partitions []int32, err error) {
 	s.admission.Lock()
 	defer s.admission.Unlock()
 	partitions = s.unclaimed()
-	if len(partitions) == 0 && s.size > 0 {
+	if len(partitions) == 0 && s.identified {
 		return nil, nil
 	}
 	if err := s.identify(); err != nil || len(partitions) == 0 {
@@ -65,12 +65,31 @@ func (s *session) identify() error {
 	switch {
 	case !exists:
 		return fmt.Errorf("%s: %w", name, kafka.ErrNoTopic)
-	case s.size == 0:
-		s.topicID, s.size = topic.ID, topic.Partitions
+	case !s.identified:
+		s.topicID, s.identified = topic.ID, true
 	case otherTopic(topic.ID, s.topicID):
 		return fmt.Errorf("%s: %w", name, errMadeAnew)
 	}
 	return nil
+}
+
+// allOwned reports whether each partition of the topic has an owner, as far as can be
+// learnt: owners commit where they begin, so one without a commit never had any. It asks
+// again only when the topic has grown.
+func (s *session) allOwned(t kafka.Topic) bool {
+	if t.Partitions == s.owned {
+		return true
+	}
+	committed, err := s.consumer.relay.cluster.Committed(s.consumer.source.group, map[string][]int32{t.Name: numbers(t.Partitions)})
+	switch {
+	case err != nil:
+		s.consumer.relay.warn("cannot look for partitions without an owner", t.Name, err)
+		return true
+	case len(committed[t.Name]) < int(t.Partitions):
+		return false
+	}
+	s.owned = t.Partitions
+	return true
 }
 
 // claimOf returns the claim of an assigned partition, also of one that was added since

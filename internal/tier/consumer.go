@@ -157,9 +157,11 @@ func (c *consumer) checkTopic(found map[string]kafka.Topic) {
 	case otherTopic(t.ID, s.topicID):
 		c.relay.log.Warn("topic was made anew: it is read from its earliest offset", zap.String(logging.FieldTopic, t.Name))
 		c.restart()
-	case t.Partitions > s.size && c.relay.deps.Kafka.InstanceID != "":
-		// After a restart, the static member that leads its group is not told so, and the
-		// client library looks for new partitions only as the leader (KIP-814).
+	case c.relay.deps.Kafka.InstanceID != "" && !s.allOwned(t):
+		// A static member that restarts is let in without another generation. If it leads
+		// its group it is not told so (KIP-814), and only a leader's client looks for new
+		// partitions. When it joins anew, as a member that the group knows, they are shared
+		// out.
 		c.restart()
 	}
 }

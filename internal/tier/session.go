@@ -26,8 +26,9 @@ import (
 type session struct {
 	consumer   *consumer
 	assignment sarama.ConsumerGroupSession // the client library's: member, generation and partitions as they are now
-	topicID    [16]byte                    // fixed from begin on, like size
-	size       int32                       // partitions of the topic, when the session began
+	identified bool                        // fixed from begin on, like topicID
+	topicID    [16]byte                    // zero on a cluster before Kafka 2.8
+	owned      int32                       // how many partitions the topic had when all had an owner; the relay's look alone uses it
 	running    atomic.Int32                // claims that have not let go of their records
 
 	renew chan struct{} // asks the commit writer for a commit now

@@ -69,29 +69,86 @@ func TestMemberWhosePlaceIsTakenDoesNotJoinAgainAndAgain(t *testing.T) {
 	}
 }
 
-func TestStaticMembersFindPartitionsThatAreAdded(t *testing.T) {
+// Kafka lets it in without another generation, and the client library, which does not see
+// that it leads the group, looks for no partitions.
+func TestStaticMemberThatRestartsFindsPartitionsThatWereAddedMeanwhile(t *testing.T) {
+	eachAssignment(t, func(t *testing.T, assignment string) {
+		f := newField(t, nil)
+		f.deps.Kafka.PartitionAssignment = assignment
+		harness.CreateTopic(t, f.brokers, "orders", 3, nil)
+		before, stop := f.static(t, "a")
+		awaitOwned(t, before, 3)
+		stop()
+		harness.AddPartitions(t, f.brokers, "orders", 6)
+		f.static(t, "a")
+		ledger := f.ledger(t)
+		if err := ledger.Write("orders", batch("r", 100)...); err != nil { // some to each partition
+			t.Fatal(err)
+		}
+		ledger.Close(t, f.endpoint, time.Minute).Check(t)
+	})
+}
+
+// checked is a session of a member that has looked at a topic of so many partitions, and
+// tells whether that ended it.
+func checked(t *testing.T, s *session, partitions int32) (ended bool) {
+	t.Helper()
+	c := s.consumer
+	c.session.Store(s)
+	c.end = func() { ended = true }
+	c.checkTopic(map[string]kafka.Topic{"orders": {Name: "orders", ID: s.topicID, Partitions: partitions}})
+	return ended
+}
+
+func TestStaticMemberJoinsAnewWherePartitionsHaveNoOwner(t *testing.T) {
 	tests := []struct {
-		name       string
-		instance   string
-		partitions int32
-		want       bool
+		name      string
+		instance  string
+		committed []int32 // by their owners, beside partition 0, which is its own
+		want      bool
 	}{
-		{"more partitions", "a", 4, true},
-		{"as many", "a", 3, false},
-		{"a dynamic member, whose leader finds them", "", 4, false},
+		{"none of them has a commit", "a", nil, true},
+		{"one has no commit", "a", []int32{1}, true},
+		{"all have one", "a", []int32{1, 2}, false},
+		{"a dynamic member, whose leader finds them", "", nil, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s, _, _, _ := assigning(t)
-			c := s.consumer
-			c.relay.deps.Kafka.InstanceID = tt.instance
-			c.session.Store(s)
-			ended := false
-			c.end = func() { ended = true }
-			c.checkTopic(map[string]kafka.Topic{"orders": {Name: "orders", ID: s.topicID, Partitions: tt.partitions}})
-			if ended != tt.want {
+			s, _, f, _ := assigning(t)
+			s.consumer.relay.deps.Kafka.InstanceID = tt.instance
+			for _, p := range tt.committed {
+				f.commitElsewhere(t, p, 7)
+			}
+			if ended := checked(t, s, 3); ended != tt.want {
 				t.Errorf("session ended: %v, want %v", ended, tt.want)
 			}
 		})
+	}
+}
+
+// With cooperative-sticky the session goes on when partitions are added, and finds them
+// committed: it need not end.
+func TestSessionThatHasSeenItsTopicGrowGoesOn(t *testing.T) {
+	s, _, f, _ := assigning(t)
+	s.consumer.relay.deps.Kafka.InstanceID = "a"
+	f.commitElsewhere(t, 1, 0)
+	if checked(t, s, 2) {
+		t.Error("session ended although each partition has an owner")
+	}
+	if !checked(t, s, 3) {
+		t.Error("session goes on although a partition was added")
+	}
+	f.commitElsewhere(t, 2, 0)
+	if checked(t, s, 3) {
+		t.Error("session ended although the partition that was added has an owner")
+	}
+}
+
+func TestMemberThatCannotAskForCommitsGoesOn(t *testing.T) {
+	s, _, f, logs := assigning(t)
+	s.consumer.relay.deps.Kafka.InstanceID = "a"
+	f.cluster.HangUp()
+	if checked(t, s, 3) || logs.FilterMessageSnippet("partitions without an owner").Len() != 1 {
+		t.Errorf("session ended, or not one line tells: %v", lines(logs))
 	}
 }

@@ -68,6 +68,23 @@ func CreateTopic(t testing.TB, addrs []string, name string, partitions int32, co
 	}
 }
 
+// AddPartitions lets a topic grow to so many partitions, and waits until each has a leader.
+// A producer that is open already may not see them for minutes.
+func AddPartitions(t testing.TB, addrs []string, name string, total int32) {
+	t.Helper()
+	err := withAdmin(addrs, func(client sarama.Client, admin sarama.ClusterAdmin) error {
+		if err := admin.CreatePartitions(name, total, nil, false); err != nil {
+			return err
+		}
+		return poll(pollInterval, adminBound, "leaders of topic "+name, func() (bool, error) {
+			return led(client, name, int(total)), nil
+		})
+	})
+	if err != nil {
+		t.Fatalf("add partitions to topic %s: %v", name, err)
+	}
+}
+
 // MakeTopic is CreateTopic outside of tests.
 func MakeTopic(addrs []string, name string, partitions int32, configs map[string]string) error {
 	err := withAdmin(addrs, func(client sarama.Client, admin sarama.ClusterAdmin) error {

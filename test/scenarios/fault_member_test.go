@@ -133,6 +133,28 @@ func TestStaticInstanceThatRestartsMovesNoPartition(t *testing.T) {
 	})
 }
 
+// Kafka lets a static member in again without another generation, and tells the one that
+// leads its group nothing of that.
+func TestStaticInstanceThatRestartsFindsPartitionsThatWereAddedMeanwhile(t *testing.T) {
+	eachAssignment(t, func(t *testing.T, addrs []string, assignment string) {
+		c := newChain(t, addrs, 3, failing("fail"), 0)
+		kafka := "partition_assignment: " + assignment + ", instance_id: a"
+		goes := c.member(t, "goes", kafka)
+		c.awaitShared(t, 1, 3)
+		goes.Stop(t)
+		harness.AddPartitions(t, addrs, c.topic, 6)
+		c.ledger = harness.NewLedger(t, addrs, c.tiers(), c.dlt()) // whose producer sees them
+		back := c.member(t, "back", kafka)
+		c.write(t, append(records("r", 60), records("fail", 60)...)...)
+		harness.WaitFor(t, growthBound, "every record to be in its last step", func() bool {
+			requests, _ := c.endpoint.Counts()
+			return requests >= 60*(1+2)
+		})
+		c.awaitShared(t, 1, 6)
+		c.settle(t, back)
+	})
+}
+
 func TestInstanceWhosePlaceIsTakenSaysSo(t *testing.T) {
 	eachAssignment(t, func(t *testing.T, addrs []string, assignment string) {
 		c := newChain(t, addrs, 2, nil, time.Second)

@@ -61,13 +61,7 @@ func TestPartitionsAddedWhileRunningAreDeliveredFromTheirBeginning(t *testing.T)
 	c := newChain(t, addrs, 2, failing("fail"), 300*time.Millisecond, 600*time.Millisecond)
 	d := suite.Daemon(t, configuration(addrs, debugLog, c.relay("start: latest")))
 	awaitJoined(t, d, 3)
-	if err := newAdmin(t, addrs).CreatePartitions(c.topic, 4, nil, false); err != nil {
-		t.Fatal(err)
-	}
-	harness.WaitFor(t, bound, "the new partitions", func() bool {
-		partitions, err := harness.NewClient(t, addrs).Partitions(c.topic)
-		return err == nil && len(partitions) == 4
-	})
+	harness.AddPartitions(t, addrs, c.topic, 4)
 	// A ledger's producer keeps to the partitions that it has seen first.
 	c.ledger = harness.NewLedger(t, addrs, c.tiers(), c.dlt())
 	c.write(t, append(records("r", written), records("fail", written)...)...)
