@@ -146,21 +146,24 @@ func (s *session) strike(p int32) {
 	s.consumer.relay.drop(kindRead, partitionName(s.consumer.source.topic, p))
 }
 
-// current returns the member as it is now, and then its claims. In this order no commit
-// is taken of a partition that has another owner: that one begins in a later generation
-// than the member's. The caller holds committing.
+// current returns the member as it is now, and then its claims, less those whose partition
+// was revoked. In this order no commit is taken of a partition that has another owner:
+// that one begins in a later generation than the member's. The partitions come last: one
+// that is admitted meanwhile is not missed among them. The caller holds committing.
 func (s *session) current() (kafka.Member, map[int32]*claim) {
 	m := kafka.Member{
 		Group: s.consumer.source.group, Instance: s.consumer.relay.deps.Kafka.InstanceID,
 		ID: s.assignment.MemberID(), Generation: s.assignment.GenerationID(),
 	}
+	claims := maps.Clone(s.claimed())
 	assigned := s.assigned()
-	for p, c := range s.claimed() {
+	for p, c := range claims {
 		if !slices.Contains(assigned, p) { // revoked before the client began to read it
 			s.lose(c)
+			delete(claims, p)
 		}
 	}
-	return m, s.claimed()
+	return m, claims
 }
 
 // assigned returns the session's partitions. One that is revoked is among them until

@@ -206,6 +206,32 @@ func TestCommitNamesNoLaterGenerationThanThatOfItsClaims(t *testing.T) {
 	}
 }
 
+// growing is a member that gets partition 1 while it is asked.
+type growing struct {
+	*membership
+	s *session
+}
+
+func (g growing) Claims() map[string][]int32 {
+	before := g.membership.Claims()
+	if len(g.partitions) == 1 {
+		g.partitions = []int32{0, 1}
+		g.s.claimOf(1)
+	}
+	return before
+}
+
+func TestPartitionThatIsAdmittedDuringACommitKeepsItsClaim(t *testing.T) {
+	s, m, _, _ := assigning(t)
+	s.assignment = growing{m, s}
+	if err := s.commit(true); err != nil {
+		t.Fatal(err)
+	}
+	if s.claimed()[1] == nil {
+		t.Errorf("claims %v, want that of partition 1 too", s.claimed())
+	}
+}
+
 func TestGenerationsThatChangeTheClaimsAreCountedOnce(t *testing.T) {
 	s, m, _, _ := assigning(t)
 	registry := prometheus.NewRegistry()
