@@ -62,8 +62,10 @@ func (c *consumer) reach(ctx context.Context, client sarama.Client) error {
 // interrupt hangs up on a member that connects, or waits to join, once ctx has ended:
 // the client library cannot be told to stop meanwhile. It tries again each second,
 // since the library may begin another request first. A session with records in flight is
-// left alone, and so is what follows, up to the request to leave the group, unless a
-// broker that hangs makes that last too long.
+// left alone. One that is without any for more than a second, which most last commits do
+// not take, may be joining another generation (cooperative-sticky), and is hung up on too:
+// commits have a connection of their own. What follows, up to the request to leave the
+// group, is left alone unless a broker that hangs makes that last too long.
 func (c *consumer) interrupt(ctx context.Context, ended <-chan struct{}, hangUp func()) {
 	select {
 	case <-ended:
@@ -77,7 +79,7 @@ func (c *consumer) interrupt(ctx context.Context, ended <-chan struct{}, hangUp 
 		if c.inFlight() {
 			idle = time.Now()
 		}
-		c.cutOff(hangUp, time.Since(idle) > kafka.ForwardTimeout)
+		c.cutOff(hangUp, time.Since(idle))
 		select {
 		case <-ended:
 			return
@@ -93,17 +95,25 @@ func (c *consumer) inFlight() bool {
 	return s != nil && s.running.Load() > 0
 }
 
-// cutOff hangs up on a member that joins, and on any that is late.
-func (c *consumer) cutOff(hangUp func(), late bool) {
+// cutOff hangs up on a member that joins or may do so, and on any that is late. Nothing
+// of it is in flight for as long as idle.
+func (c *consumer) cutOff(hangUp func(), idle time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	joining := c.joining.Load()
+	joining := c.joining.Load() || c.session.Load() != nil && idle > rejoinPause
 	if joining {
 		c.cut.Store(true)
 	}
-	if joining || late {
+	if joining || idle > kafka.ForwardTimeout {
 		hangUp()
 	}
+}
+
+// left notes that the session is over: as joined does, for what follows it.
+func (c *consumer) left() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.session.Store(nil)
 }
 
 // joined notes that the member does not join any more: once it returns, cutOff does not

@@ -198,31 +198,6 @@ func TestGroupThatCannotBeLeftIsToldUnlessTheStopItselfHungUp(t *testing.T) {
 	}
 }
 
-func TestStopHangsUpOnAMemberThatJoinsAndLeavesASessionInPeace(t *testing.T) {
-	for joining, want := range map[bool]int{true: 2, false: 0} {
-		synctest.Test(t, func(t *testing.T) {
-			r := newStoppedRig(t, minute, windowOf(100))
-			c := r.consumer
-			c.joining.Store(joining)
-			if !joining {
-				c.session.Store(r.session)
-			}
-			stopped, stop := context.WithCancel(t.Context())
-			stop()
-			ended := make(chan struct{})
-			hangUps := 0
-			var interrupting sync.WaitGroup
-			interrupting.Go(func() { c.interrupt(stopped, ended, func() { hangUps++ }) })
-			time.Sleep(rejoinPause + rejoinPause/2)
-			close(ended)
-			interrupting.Wait()
-			if hangUps != want || c.cut.Load() != joining {
-				t.Errorf("joining %v: hung up %d times, known to be cut %v; want %d, %v", joining, hangUps, c.cut.Load(), want, joining)
-			}
-		})
-	}
-}
-
 // leavingGroup is a group that is left by its own connection.
 type leavingGroup struct {
 	stuckGroup

@@ -82,6 +82,30 @@ func TestStopDoesNotWaitForTheGroupToGather(t *testing.T) {
 	}
 }
 
+// With cooperative-sticky a session goes on while its member joins another generation,
+// which a member that was killed holds up.
+func TestStopDoesNotWaitForAnotherGenerationOfItsSession(t *testing.T) {
+	t.Parallel()
+	f := newField(t, nil)
+	f.deps.Kafka.PartitionAssignment = kafka.AssignCooperativeSticky
+	harness.CreateTopic(t, f.brokers, "orders", 2, nil)
+	r, stop := f.relay(t, "orders", 0)
+	awaitOwned(t, r, 2)
+	joinAndFallSilent(t, f.brokers, "retryd-orders", "orders")
+	// It lets a partition go for the silent one, and waits for the generation that gives it.
+	harness.WaitFor(t, time.Minute, "the member to join another generation", func() bool {
+		g, err := f.cluster.Group("retryd-orders")
+		return err == nil && g.State == "PreparingRebalance"
+	})
+	stop()
+	if c := r.members.all()[0]; !c.cut.Load() {
+		t.Error("the stop has waited for the group to gather")
+	}
+	if n := countMembers(t, f.brokers, "retryd-orders"); n != 1 {
+		t.Errorf("%d members, want the silent one alone", n)
+	}
+}
+
 // silence is how long the group waits for a member that joined and says nothing. It
 // is far longer than a stop takes on the slowest machine.
 const silence = 2 * time.Minute
@@ -100,7 +124,7 @@ func joinAndFallSilent(t *testing.T, brokers []string, group, topic string) {
 		SessionTimeout: int32(silence.Milliseconds()), RebalanceTimeout: int32(silence.Milliseconds()),
 	}
 	meta := &sarama.ConsumerGroupMemberMetadata{Topics: []string{topic}}
-	for _, protocol := range []string{sarama.StickyBalanceStrategyName, sarama.RangeBalanceStrategyName} {
+	for _, protocol := range []string{sarama.StickyBalanceStrategyName, sarama.CooperativeStickyBalanceStrategyName} {
 		if err := request.AddGroupProtocolMetadata(protocol, meta); err != nil {
 			t.Fatal(err)
 		}

@@ -156,7 +156,7 @@ func (h handler) Cleanup(gs sarama.ConsumerGroupSession) error {
 		h.c.lost(context.Cause(gs.Context()))
 		s.finish()
 		s.forget()
-		h.c.session.Store(nil)
+		h.c.left()
 	}
 	return nil
 }
