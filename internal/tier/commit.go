@@ -99,12 +99,24 @@ func (s *session) tellUntold(claims map[int32]*claim) {
 func (s *session) commitLast() error {
 	ended := s.assignment.Context()
 	for deadline := time.Now().Add(kafka.CommitTimeout); ; sleep(s.consumer.abort, 100*time.Millisecond) {
-		err := s.commit(false)
+		err := s.commitInTime(deadline)
 		final := err == nil || kafka.NoTopic(err) || errors.Is(err, kafka.ErrFenced) && ended.Err() != nil
 		if final || time.Now().After(deadline) || s.consumer.abort.Err() != nil {
 			return err
 		}
 	}
+}
+
+// commitInTime commits what changed. It makes no try if its turn comes after the deadline
+// and the commit before it has failed: many claims that are let go at once would wait
+// for a coordinator that hangs one after the other.
+func (s *session) commitInTime(deadline time.Time) error {
+	s.committing.Lock()
+	defer s.committing.Unlock()
+	if s.failed != nil && time.Now().After(deadline) {
+		return s.failed
+	}
+	return s.write(false)
 }
 
 // fenced tells of a commit that came too late, which is once for a session: no later
@@ -125,6 +137,11 @@ func (s *session) matters(failing time.Duration, now time.Time) bool {
 func (s *session) commit(everything bool) error {
 	s.committing.Lock()
 	defer s.committing.Unlock()
+	return s.write(everything)
+}
+
+// write makes one commit. The caller holds committing.
+func (s *session) write(everything bool) error {
 	s.consumer.writing.beat(s.consumer.relay.age())
 	defer s.consumer.writing.rest()
 	topic := s.consumer.source.topic
@@ -144,6 +161,7 @@ func (s *session) commit(everything bool) error {
 	sent := time.Now()
 	err := s.consumer.relay.cluster.Commit(member, offsets)
 	s.consumer.metrics.Committed(err)
+	s.failed = err
 	if errors.Is(err, kafka.ErrFenced) {
 		s.lease(time.Time{})
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -114,6 +116,54 @@ func TestLastCommitIsTriedOnceWhenWhatIsInFlightIsGivenUp(t *testing.T) {
 		t.Fatal("a commit succeeded without a connection")
 	}
 	failedOnce(t, registry)
+}
+
+// hanging is a cluster that answers everything but commits, and how many of them it got.
+func (f *field) hanging(t *testing.T) (cluster *kafka.Cluster, commits *atomic.Int32) {
+	t.Helper()
+	fake, err := kfake.NewCluster(kfake.NumBrokers(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(fake.Close)
+	ended := make(chan struct{})
+	t.Cleanup(func() { close(ended) })
+	commits = &atomic.Int32{}
+	fake.ControlKey(int16(kmsg.OffsetCommit), func(kmsg.Request) (kmsg.Response, error, bool) {
+		fake.KeepControl()
+		commits.Add(1)
+		fake.SleepControl(func() { <-ended })
+		return nil, nil, false
+	})
+	f.deps.Kafka.Brokers = fake.ListenAddrs()
+	if cluster, err = kafka.Connect(t.Context(), f.deps.Kafka); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cluster.Close() })
+	return cluster, commits
+}
+
+func TestClaimsThatAreLetGoTogetherDoNotWaitForACommitEach(t *testing.T) {
+	t.Parallel()
+	const claims = 10
+	r, f, _ := committing(t)
+	cluster, commits := f.hanging(t)
+	r.relay.cluster = cluster
+	var waiting sync.WaitGroup
+	begin := make(chan struct{})
+	for range claims {
+		waiting.Go(func() {
+			<-begin
+			if err := r.session.commitLast(); err == nil {
+				t.Error("a commit succeeded that was not answered")
+			}
+		})
+	}
+	close(begin)
+	waiting.Wait()
+	if n := commits.Load(); n < 1 || n > 3 {
+		t.Errorf("%d commits of %d claims, want 3 at most", n, claims)
+	}
 }
 
 // Nothing of it is delivered again, and the look at the topics tells that it is gone.

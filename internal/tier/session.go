@@ -40,6 +40,7 @@ type session struct {
 	committing sync.Mutex         // held while a commit is in flight
 	acked      map[int32]position // what the last acknowledged commit of each partition held
 	failing    time.Time          // when the first of the commits that failed in a row began
+	failed     error              // what the newest commit failed with
 
 	mu       sync.Mutex
 	claims   map[int32]*claim            // replaced, never changed, when one comes or goes
