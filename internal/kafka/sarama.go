@@ -98,8 +98,9 @@ func (c Config) fetchWait(groups int) time.Duration {
 
 // fetchBytes is how much of a partition a broker returns at once; of all partitions of a
 // group it returns eight times that at most. What is fetched is held, also beyond a full
-// window: so all groups together may fetch some 64 MiB, and each partition no more than
-// its share. But many small fetches cost a third of the throughput of records of 4 KiB.
+// window: so all groups together may fetch some 64 MiB from each broker (beyond 128 groups
+// 512 KiB each), and of each partition no more than its share. But many small fetches cost
+// a third of the throughput of records of 4 KiB.
 func fetchBytes(groups int, share int64) int32 {
 	const most, least, together = 1 << 20, 64 << 10, 64 << 20
 	fair := int64(max(together/8/max(groups, 1), least))

@@ -110,8 +110,10 @@ func (s *session) claimOf(p int32) *claim {
 	return s.claimed()[p]
 }
 
-// letGo ends a claim whose partition was revoked while the session goes on. What is
-// complete is committed before consume returns, and so before the next owner begins.
+// letGo ends a claim whose partition was revoked while the session goes on, or that the
+// client does not read any more: its offset is gone, or its topic, and the session ends
+// soon. What is complete is committed before consume returns, and so before the next owner
+// begins.
 func (s *session) letGo(c *claim) {
 	s.rebalanced()
 	s.mu.Lock()
@@ -129,7 +131,7 @@ func (s *session) lose(c *claim) {
 	c.share.Leave()
 	delete(s.acked, c.partition)
 	s.strike(c.partition)
-	s.consumer.relay.log.Info("partition revoked", zap.String(logging.FieldTopic, s.consumer.source.topic),
+	s.consumer.relay.log.Info("partition let go", zap.String(logging.FieldTopic, s.consumer.source.topic),
 		zap.String(logging.FieldGroup, s.consumer.source.group), zap.Int32(logging.FieldPartition, c.partition))
 }
 

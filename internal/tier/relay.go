@@ -5,7 +5,7 @@
 // The way of a record: a claim (one partition) reads it into its window and gets its
 // turn when it is due, a worker takes and attempts it and policy decides;
 // then it is complete, or it is when the next topic has acknowledged it. The
-// session (one generation of a group) commits the low watermarks of its claims.
+// session (a membership of a group) commits the low watermarks of its claims.
 //
 // What fails is never skipped: a record is complete only when the endpoint accepted
 // it or another topic has it. What is not complete at a stop or a revoke is read
