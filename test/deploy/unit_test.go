@@ -137,6 +137,17 @@ func TestUnitRunsWhatTheDocumentationInstalls(t *testing.T) {
 	}
 }
 
+// The variable that the configuration's reference names is one that systemd does not set.
+func TestUnitSetsTheHostNameForTheInstanceID(t *testing.T) {
+	reference := regexp.MustCompile(`(?m)^  instance_id: .*\$\{(\w+)\}`).FindStringSubmatch(read(t, "configs/retryd.yaml"))
+	if reference == nil {
+		t.Fatal("configs/retryd.yaml names no variable for instance_id")
+	}
+	if got, want := one(t, "Environment"), reference[1]+"=%H"; got != want {
+		t.Errorf("Environment is %s, want %s", got, want)
+	}
+}
+
 func TestDropInsOfTheDocumentationWork(t *testing.T) {
 	dropIns := blocks(t, install, "ini")
 	if len(dropIns) == 0 {
