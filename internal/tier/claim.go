@@ -101,7 +101,7 @@ func (c *claim) run(ctx context.Context, messages <-chan *sarama.ConsumerMessage
 		c.noticeClockStep(now)
 		c.resend(now)
 		c.sweep(now)
-		c.park(now)
+		c.park()
 		c.throttle(now)
 		c.lookIfAsked(now)
 		c.offer(now)

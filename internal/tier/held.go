@@ -102,7 +102,8 @@ func (c *claim) sleep(now time.Time) {
 }
 
 // resend writes again what is judged and could not be written; that needs neither
-// a worker nor the endpoint.
+// a worker nor the endpoint. Nor does it need a lease: the record was in flight, so
+// the partition's next owner repeats it in any case.
 func (c *claim) resend(now time.Time) {
 	for {
 		j := c.takeUnwritten(now)

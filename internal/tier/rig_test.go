@@ -143,6 +143,22 @@ func (r *rig) start() {
 	}()
 }
 
+// startLeased is start with a commit writer that renews the lease whenever it is asked to.
+func (r *rig) startLeased() {
+	r.start()
+	go func() {
+		for {
+			select {
+			case <-r.session.renew:
+				r.session.lease(time.Now())
+				r.nudge()
+			case <-r.ended:
+				return
+			}
+		}
+	}()
+}
+
 func tierRig(t *testing.T) *rig {
 	return newRig(t, source{topic: rigTopic, label: "1", step: 1, delay: time.Second}, window.Config{Records: 100, Horizon: 5 * time.Second})
 }

@@ -103,9 +103,9 @@ func (c *claim) relieve(spare []*job, pressing policy.Cause) []*job {
 
 // park writes what was chosen to the tail of its topic, as far as moves may be
 // unacknowledged.
-func (c *claim) park(now time.Time) {
+func (c *claim) park() {
 	for {
-		j := c.takeParking(now)
+		j := c.takeParking()
 		if j == nil {
 			return
 		}
@@ -113,16 +113,20 @@ func (c *claim) park(now time.Time) {
 	}
 }
 
-// takeParking lets a record out that is to be moved now, or returns nil. It holds again
-// what fits nowhere any more: it is due soon, most often.
-func (c *claim) takeParking(now time.Time) *job {
+// takeParking lets a record out that is to be moved now, or returns nil. Like an attempt,
+// a move needs a lease: the partition's next owner has the same record, and a copy of it
+// would be delivered beside that. It holds again what fits nowhere any more: it is due
+// soon, most often.
+func (c *claim) takeParking() *job {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for c.reparking < maxParking {
-		j, ok := c.parking.Pop()
-		if !ok {
+	now := time.Now() // for each: the process may sleep between two
+	for c.reparking < maxParking && c.parking.Len() > 0 {
+		if !c.session.leased(now) {
+			c.session.requestRenewal() // its acknowledgement nudges run
 			return nil
 		}
+		j, _ := c.parking.Pop()
 		m := c.relay.repark(j, now, j.pressed)
 		if m == nil {
 			c.hold(j)

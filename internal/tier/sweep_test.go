@@ -14,14 +14,12 @@ import (
 func TestLongWaitIsMovedAfterAMinuteAndHoldsNothingUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, park := parking(t)
-		r.start()
+		r.startLeased()
 		defer r.stop()
 		written := time.Now()
 		r.read(time.Now().Add(month))
 		due := r.read(time.Now().Add(30 * time.Second))
 		time.Sleep(30 * time.Second)
-		r.session.lease(time.Now())
-		r.nudge()
 		if j := r.worker(); j.record.Offset != due {
 			t.Fatalf("offset %d was offered, want %d", j.record.Offset, due)
 		} else {
@@ -102,7 +100,7 @@ func TestMovingGoesOnUntilReadingDoes(t *testing.T) {
 		for range 160 {
 			r.holds(month)
 		}
-		r.start()
+		r.startLeased()
 		defer r.stop()
 		time.Sleep(30 * time.Second)
 		synctest.Wait()
@@ -118,7 +116,7 @@ func TestNothingIsMovedToWhereItWouldBeReadAgainAtOnce(t *testing.T) {
 		r.relay.schedule.Steps = []policy.Step{{Delay: 5 * time.Second}}
 		r.relay.rests = r.relay.schedule.Rests()
 		tier1, _ := routed(r, nil, nil)
-		r.start()
+		r.startLeased()
 		defer r.stop()
 		for range 20 {
 			r.read(time.Now().Add(time.Hour))
@@ -165,7 +163,7 @@ func TestMovingGoesOnUntilReadingDoesThatPausedForTheCompletedSet(t *testing.T) 
 		for r.claim.whyPause(false, false) == "" {
 			r.holds(month)
 		}
-		r.start()
+		r.startLeased()
 		defer r.stop()
 		time.Sleep(30 * time.Second)
 		synctest.Wait()
@@ -175,13 +173,20 @@ func TestMovingGoesOnUntilReadingDoesThatPausedForTheCompletedSet(t *testing.T) 
 	})
 }
 
+// retiring is parking of a tier that is no longer configured, with a writer to tier 1.
+func retiring(t *testing.T, tier1 writer) *rig {
+	t.Helper()
+	r, _ := parking(t)
+	r.consumer.source = source{topic: "orders.retry.9", label: "9", step: 9, retired: true}
+	r.relay.routes.Load().tiers[0].writer = tier1
+	return r
+}
+
 func TestDueRecordThatItsTopicMayLoseIsMovedAlthoughNobodyTakesIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, _ := parking(t)
-		r.consumer.source = source{topic: "orders.retry.9", label: "9", step: 9, retired: true}
 		tier1 := &fakeWriter{}
-		r.relay.routes.Load().tiers[0].writer = tier1
-		r.start()
+		r := retiring(t, tier1)
+		r.startLeased()
 		defer r.stop()
 		for range 2 {
 			r.read(time.Now())
@@ -212,12 +217,10 @@ func (w *slowlyWriter) Send(_ *sarama.ProducerMessage, done kafka.Done) {
 
 func TestDueRecordsThatTheirTopicMayLoseAreMovedAsFastAsTheyAreAcknowledged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, _ := parking(t)
-		r.relay.deps.Window = windowOf(10_000)
-		r.consumer.source = source{topic: "orders.retry.9", label: "9", step: 9, retired: true}
 		slow := &slowlyWriter{wait: 2 * time.Millisecond}
-		r.relay.routes.Load().tiers[0].writer = slow
-		r.start()
+		r := retiring(t, slow)
+		r.relay.deps.Window = windowOf(10_000)
+		r.startLeased()
 		defer r.stop()
 		const records = 10 * maxParking
 		for range records {
@@ -291,7 +294,7 @@ func TestEachAcknowledgementLetsTheNextMoveGo(t *testing.T) {
 func TestWhatCannotBeMovedIsDeliveredInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, silent := silentParking(t)
-		r.start()
+		r.startLeased()
 		const records = maxParking + 10
 		for range records {
 			r.read(time.Now().Add(time.Hour))
