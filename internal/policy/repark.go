@@ -33,7 +33,7 @@ type Waiting struct {
 // that is to get rid of records, else CauseNone. horizon is how long before records are
 // due a partition is read.
 //
-// No record is moved twice within leastRest, unless the completed offsets press.
+// No record is moved twice within leastRest.
 func (rs Rests) Repark(w Waiting, pressing Cause, horizon time.Duration, now time.Time) Decision {
 	for _, cause := range []Cause{CauseWait, CauseRetention, pressing} {
 		if place := rs.target(w, cause, horizon, now); place > 0 {
@@ -46,6 +46,7 @@ func (rs Rests) Repark(w Waiting, pressing Cause, horizon time.Duration, now tim
 // target returns where a cause moves a record, or 0.
 func (rs Rests) target(w Waiting, cause Cause, horizon time.Duration, now time.Time) int {
 	here, remaining, age := rs.at(w.Place), w.NotBefore.Sub(now), max(0, now.Sub(w.Written))
+	rested := age >= leastRest || !w.Moved
 	switch {
 	case cause == CauseWait && age >= here.rest() && remaining > here.Most:
 		return rs.largest(remaining, 0)
@@ -53,7 +54,7 @@ func (rs Rests) target(w Waiting, cause Cause, horizon time.Duration, now time.T
 		return rs.refuge(w.Place, remaining)
 	case cause == CauseWindow && (age >= leastRest || !w.Moved): // nothing is won where it would be read again soon
 		return rs.largest(remaining, horizon+leastRest)
-	case cause == CauseOffsets:
+	case cause == CauseOffsets && rested:
 		return rs.largest(remaining, 0)
 	}
 	return 0

@@ -67,7 +67,9 @@ func TestReparkMovesWhatWaitsForTooLong(t *testing.T) {
 		{name: "the window presses, and it would be read again at once", place: tier5m, remaining: 5*time.Minute - 1, pressing: CauseWindow},
 		{name: "the window presses again at once", place: tier5m, remaining: 6 * time.Minute, pressing: CauseWindow, moved: true, age: time.Minute - 1},
 		{name: "the window presses again after a minute", place: tier5m, remaining: 6 * time.Minute, pressing: CauseWindow, moved: true, age: time.Minute, want: tier5m, cause: CauseWindow},
-		{name: "the offsets press: wherever it fits", place: tier5m, remaining: 30 * time.Second, pressing: CauseOffsets, moved: true, want: tier30s, cause: CauseOffsets},
+		{name: "the offsets press: at once, wherever it fits", place: tier5m, remaining: 30 * time.Second, pressing: CauseOffsets, want: tier30s, cause: CauseOffsets},
+		{name: "the offsets press again at once", place: tier5m, remaining: 30 * time.Second, pressing: CauseOffsets, moved: true, age: time.Minute - 1},
+		{name: "the offsets press again after a minute", place: tier5m, remaining: 30 * time.Second, pressing: CauseOffsets, moved: true, age: time.Minute, want: tier30s, cause: CauseOffsets},
 		{name: "the offsets press, and it fits nowhere", place: tier5m, remaining: 5*time.Second - 1, pressing: CauseOffsets},
 		{name: "the offsets press, and it is due", place: tier5m, pressing: CauseOffsets},
 	}
@@ -174,7 +176,7 @@ func TestAReparkKeepsItsBounds(t *testing.T) {
 }
 
 // TestNoRecordIsMovedTwiceWithinAMinute, however early it is read where it was moved to,
-// unless the offsets press.
+// and whatever presses.
 func TestNoRecordIsMovedTwiceWithinAMinute(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rests := drawRests(t)
@@ -185,8 +187,7 @@ func TestNoRecordIsMovedTwiceWithinAMinute(t *testing.T) {
 		}
 		w.Place, w.Written, w.Moved = d.Place, now, true
 		soon := now.Add(drawDuration(t, 0, time.Minute-1, "soon"))
-		pressing := rapid.SampledFrom([]Cause{CauseNone, CauseWindow}).Draw(t, "pressing soon")
-		if again := rests.Repark(w, pressing, horizon, soon); again.Action == ActionRepark {
+		if again := rests.Repark(w, drawPressing(t), horizon, soon); again.Action == ActionRepark {
 			t.Fatalf("%+v, and after %v %+v", d, soon.Sub(now), again)
 		}
 	})
