@@ -51,8 +51,8 @@ func (rs Rests) target(w Waiting, cause Cause, horizon time.Duration, now time.T
 	case cause == CauseWait && age >= here.rest() && remaining > here.Most:
 		return rs.largest(remaining, 0)
 	case cause == CauseRetention && w.Retention > 0 && age >= w.endangered():
-		return rs.refuge(w.Place, remaining)
-	case cause == CauseWindow && (age >= leastRest || !w.Moved): // nothing is won where it would be read again soon
+		return rs.refuge(w.Place, remaining, horizon)
+	case cause == CauseWindow && rested: // nothing is won where it would be read again soon
 		return rs.largest(remaining, horizon+leastRest)
 	case cause == CauseOffsets && rested:
 		return rs.largest(remaining, 0)
@@ -93,16 +93,17 @@ func (rs Rests) largest(wait, least time.Duration) (place int) {
 }
 
 // refuge returns where a record goes that its topic may lose: to the tail of the same
-// tier; from elsewhere to where its wait fits, or to the shortest delay.
-func (rs Rests) refuge(place int, remaining time.Duration) int {
-	if place > 0 && !rs[place-1].Park {
+// tier, if a tail there is read in time; else, and from a park topic, to where its wait
+// fits, or to where a tail is read soonest.
+func (rs Rests) refuge(place int, remaining, horizon time.Duration) int {
+	if place > 0 && !rs[place-1].Park && rs[place-1].Least <= max(remaining, horizon) {
 		return place
 	}
 	if fits := rs.largest(remaining, 0); fits > 0 {
 		return fits
 	}
 	for i, r := range rs {
-		if r.Delay > 0 && (place == 0 || r.Delay < rs[place-1].Delay) {
+		if r.Delay > 0 && (place == 0 || r.Least < rs[place-1].Least) {
 			place = i + 1
 		}
 	}

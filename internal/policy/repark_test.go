@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -55,7 +56,10 @@ func TestReparkMovesWhatWaitsForTooLong(t *testing.T) {
 		{name: "a retired tier's wait that a configured one is for", place: retired, remaining: day, age: time.Hour},
 		{name: "a retired tier's wait that none is for", place: retired, remaining: day + 1, age: time.Minute, want: park24h, cause: CauseWait},
 
-		{name: "kept for half of the retention: the same tier", place: tier5m, remaining: -day, age: week / 2, retention: week, want: tier5m, cause: CauseRetention},
+		{name: "kept for half of the retention: the same tier", place: tier5s, remaining: -day, age: week / 2, retention: week, want: tier5s, cause: CauseRetention},
+		{name: "a due record of a tier whose tail is not read for minutes", place: tier5m, remaining: -day, age: week / 2, retention: week, want: tier5s, cause: CauseRetention},
+		{name: "a record that is due before its tier's tail is read", place: tier5m, remaining: time.Minute, age: week / 2, retention: week, want: tier30s, cause: CauseRetention},
+		{name: "a record that is due after its tier's tail is read", place: tier5m, remaining: 4 * time.Minute, age: week / 2, retention: week, want: tier5m, cause: CauseRetention},
 		{name: "kept for less", place: tier5s, remaining: -day, age: week/2 - 1, retention: week},
 		{name: "kept for ever", place: tier5s, remaining: -day, age: 365 * day},
 		{name: "a due record of a park topic", place: park24h, remaining: 0, age: week / 2, retention: week, want: tier5s, cause: CauseRetention},
@@ -173,6 +177,41 @@ func TestAReparkKeepsItsBounds(t *testing.T) {
 			t.Fatalf("%+v waits for %v, in a topic that is not read for %v", d, w.NotBefore.Sub(now), to.Least)
 		}
 	})
+}
+
+// TestWhatIsSavedIsReadInTime: before it is due or, where it is due soon, within the
+// horizon, as far as there is a topic that is.
+func TestWhatIsSavedIsReadInTime(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rests, week := drawRests(t), 7*day
+		w := drawWaiting(t, rests)
+		w.Written, w.Retention = now.Add(-week/2), week
+		d, remaining := rests.Repark(w, CauseNone, horizon, now), w.NotBefore.Sub(now)
+		inTime := func(r Rest) bool { return r.Delay > 0 && r.Least <= max(remaining, horizon) }
+		if !slices.ContainsFunc(rests, inTime) {
+			return
+		}
+		if d.Action != ActionRepark || rests[d.Place-1].Least > max(remaining, horizon) {
+			t.Fatalf("%+v of %+v, which waits for %v", d, w, remaining)
+		}
+	})
+}
+
+func TestDueRecordOfALongTierIsSavedWhereItsTailIsReadSoonest(t *testing.T) {
+	for _, tt := range []struct {
+		tiers []time.Duration
+		want  int // place
+	}{
+		{tiers: []time.Duration{day, 30 * time.Second, 5 * time.Second}, want: 3},
+		{tiers: []time.Duration{day, 0, time.Hour}, want: 3},
+		{tiers: []time.Duration{day, 0}, want: 1}, // there is no other
+	} {
+		rests := mustSchedule(t, func(c *Config) { c.Tiers = list(tt.tiers...) }).Rests()
+		w := Waiting{Place: 1, NotBefore: now.Add(-day), Written: now.Add(-7 * day / 2), Retention: 7 * day}
+		if d := rests.Repark(w, CauseNone, horizon, now); d.Place != tt.want {
+			t.Errorf("tiers %v: place %d, want %d", tt.tiers, d.Place, tt.want)
+		}
+	}
 }
 
 // TestNoRecordIsMovedTwiceWithinAMinute, however early it is read where it was moved to,
