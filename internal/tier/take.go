@@ -38,13 +38,13 @@ func (c *claim) take(m *sarama.ConsumerMessage) {
 	}
 	c.decode(j, now)
 	c.settle(j)
-	c.admit(j)
 	if j.due > now.UnixMilli() {
 		c.consumer.logHold(j, now)
 	}
+	c.admit(j)
 }
 
-// admit holds a record that was read.
+// admit holds a record that was read. From then on the job is whoever's takes it.
 func (c *claim) admit(j *job) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
