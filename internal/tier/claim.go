@@ -104,7 +104,7 @@ func (c *claim) run(ctx context.Context, messages <-chan *sarama.ConsumerMessage
 		c.park()
 		c.throttle(now)
 		c.lookIfAsked(now)
-		c.offer(now)
+		c.offer()
 		select {
 		case <-ctx.Done():
 			return
@@ -133,9 +133,10 @@ func (c *claim) takeSome(m *sarama.ConsumerMessage, messages <-chan *sarama.Cons
 }
 
 // offer gives the claim its turn if a record may leave, and has run sleep until the next
-// one is due.
-func (c *claim) offer(now time.Time) {
+// one is due. It looks at the clock itself: what run does before takes its time.
+func (c *claim) offer() {
 	c.mu.Lock()
+	now := time.Now()
 	may := c.mayLeave(now)
 	c.sleep(now)
 	c.mu.Unlock()

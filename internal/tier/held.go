@@ -25,9 +25,9 @@ func (c *claim) heaps() [3]*window.Heap[*job] {
 // takeDue lets the record out that has been due for longest, if any may leave. more tells
 // whether another one may.
 func (c *claim) takeDue() (j *job, more bool) {
-	now := time.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	now := time.Now() // run may have had the lock for some milliseconds
 	if !c.mayLeave(now) {
 		return nil, false
 	}

@@ -3,8 +3,48 @@ package tier
 import (
 	"runtime"
 	"testing"
+	"testing/synctest"
 	"time"
 )
+
+func TestRecordIsOfferedInTimeThoughRunIsBusy(t *testing.T) {
+	const busy = 20 * time.Millisecond
+	for _, wait := range []time.Duration{busy / 2, busy + time.Millisecond} { // meanwhile, and soon after
+		synctest.Test(t, func(t *testing.T) {
+			r, _ := parking(t)
+			r.relay.routes.Load().tiers[3].writer = &sleepyWriter{wait: busy}
+			r.holds(month)
+			time.Sleep(time.Minute) // then it is moved at once
+			r.holds(wait)
+			r.session.lease(time.Now())
+			began := time.Now()
+			r.start()
+			defer r.stop()
+			j := r.worker()
+			if got, want := time.Since(began), max(wait, busy); got != want {
+				t.Errorf("a record that was due after %v was offered after %v, want %v", wait, got, want)
+			}
+			r.complete(j)
+		})
+	}
+}
+
+func TestRecordThatFallsDueWhileAWorkerWaitsForTheLockIsTaken(t *testing.T) {
+	r := newStoppedRig(t, minute, windowOf(10))
+	due := time.Now().Add(20 * time.Millisecond)
+	r.claim.take(message(0, due))
+	r.claim.mu.Lock()
+	taken := make(chan *job)
+	go func() {
+		j, _ := r.takeDue()
+		taken <- j
+	}()
+	time.Sleep(time.Until(due.Add(time.Millisecond)))
+	r.claim.mu.Unlock()
+	if j := <-taken; j == nil {
+		t.Error("the record was not taken although it is due")
+	}
+}
 
 // It shows under the race detector: whoever takes a record may change it.
 func TestRecordIsNotLookedAtOnceItMayBeTaken(t *testing.T) {

@@ -17,7 +17,7 @@ func (r *rig) beside(partition int32, records int) *claim {
 	for offset := range int64(records) {
 		c.take(message(offset, time.Now()))
 	}
-	c.offer(time.Now())
+	c.offer()
 	return c
 }
 
