@@ -61,12 +61,15 @@ func (c *claim) mayLeave(now time.Time) bool {
 // first returns when the first record is due and where it is held, nil if none is. What
 // was chosen to be re-parked is due as it was. The caller holds mu.
 func (c *claim) first() (due int64, from *window.Heap[*job]) {
-	for _, heap := range []*window.Heap[*job]{&c.window, &c.parking} {
-		if at, _, ok := heap.Top(); ok && (from == nil || at < due) {
-			due, from = at, heap
-		}
+	due, held, ok := c.window.Top()
+	at, chosen, moves := c.parking.Top()
+	switch {
+	case moves && (!ok || at < due || at == due && chosen.record.Offset < held.record.Offset):
+		return at, &c.parking
+	case ok:
+		return due, &c.window
 	}
-	return due, from
+	return 0, nil
 }
 
 // isDue reports whether a record is due. The caller holds mu.

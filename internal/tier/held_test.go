@@ -46,6 +46,24 @@ func TestRecordThatFallsDueWhileAWorkerWaitsForTheLockIsTaken(t *testing.T) {
 	}
 }
 
+func TestWhatIsChosenToBeMovedIsInItsPlaceAmongWhatIsDue(t *testing.T) {
+	r, _ := parking(t)
+	due := time.Now()
+	for _, offset := range []int64{1, 4, 5} {
+		j := r.job(message(offset, due))
+		r.window.Push(due.UnixMilli(), offset, j)
+	}
+	for _, offset := range []int64{2, 3, 6} {
+		j := r.job(message(offset, due))
+		r.claim.parking.Push(due.UnixMilli(), offset, j)
+	}
+	for want := int64(1); want <= 6; want++ {
+		if j, _ := r.takeDue(); j.record.Offset != want {
+			t.Errorf("offset %d was taken, want %d: all are due at the same time", j.record.Offset, want)
+		}
+	}
+}
+
 // It shows under the race detector: whoever takes a record may change it.
 func TestRecordIsNotLookedAtOnceItMayBeTaken(t *testing.T) {
 	r := newStoppedRig(t, minute, windowOf(10))
