@@ -39,6 +39,7 @@ type claim struct {
 	name      string // topic/partition, as troubles have it
 
 	// Owned by run.
+	begun    bool            // a record was read
 	newest   time.Time       // timestamp of the newest record that was read, at most now
 	unread   int64           // offset of the next one
 	headers  []record.Header // scratch of decode

@@ -228,3 +228,15 @@ func TestLogThatEndsBelowTheCommitIsReadFromItsFirstRecord(t *testing.T) {
 		}
 	})
 }
+
+func TestRecordWithoutATimestampThatIsReadTwiceIsHeldOnce(t *testing.T) {
+	r := newStoppedRig(t, minute, windowOf(10))
+	m := message(3, time.Now())
+	m.Timestamp = time.Time{}
+	for range 2 {
+		r.claim.take(m)
+	}
+	if n := r.window.Len(); n != 1 {
+		t.Errorf("%d are held, want 1", n)
+	}
+}

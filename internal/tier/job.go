@@ -12,6 +12,7 @@ type job struct {
 	claim   *claim
 	record  record.Record
 	lent    bool // the record's bytes are another's: a fetch response's, or during an attempt its worker's
+	chosen  bool // by a sweep that goes on, to be re-parked
 	state   record.State
 	due     int64        // epoch ms; when it may be let out
 	size    int64        // bytes charged to the window

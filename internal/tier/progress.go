@@ -69,6 +69,12 @@ func (c *claim) judged(j *job, m *move) {
 	j.own()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.startMove(j, m)
+}
+
+// startMove gives a job its move. The job is outside and owns its record's bytes. The
+// caller holds mu.
+func (c *claim) startMove(j *job, m *move) {
 	j.move = m
 	c.count(m, 1)
 }

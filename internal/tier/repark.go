@@ -16,7 +16,7 @@ const reparkPause = time.Minute
 // repark returns the move of a held record to the tail of a topic, or nil if it stays
 // where it is. pressing is as in policy.Rests.Repark. A main record is never moved.
 //
-// The caller lets the record out as for any move: note, judged, send. It comes back by
+// The caller lets the record out as for any move: note, startMove, send. It comes back by
 // complete, or by giveBack without a move. This takes no lock: it may be called under the
 // claim's mu.
 func (r *Relay) repark(j *job, now time.Time, pressing policy.Cause) *move {

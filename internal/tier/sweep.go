@@ -41,12 +41,12 @@ func (c *claim) sweep(now time.Time) {
 		return
 	}
 	c.swept, c.vain = now, policy.CauseNone
-	chosen := c.choose(pressing, now)
-	if len(chosen) == 0 {
+	if c.choose(pressing, now) == 0 {
 		c.vain = pressing
 		return
 	}
-	for _, j := range c.window.Take(func(j *job) bool { _, is := chosen[j]; return is }) {
+	for _, j := range c.window.Take(func(j *job) bool { return j.chosen }) {
+		j.chosen = false
 		c.parking.Push(j.due, j.record.Offset, j)
 	}
 }
@@ -65,27 +65,25 @@ func (c *claim) pressing() policy.Cause {
 	return policy.CauseNone
 }
 
-// choose returns the held records that are to be moved: all that wait for too long or
-// may be lost, and as many more as are to end what presses. The caller holds mu.
-func (c *claim) choose(pressing policy.Cause, now time.Time) map[*job]struct{} {
-	chosen := map[*job]struct{}{}
-	var spare []*job // could be moved to end it
+// choose marks the held records that are to be moved, and counts them: all that wait for
+// too long or may be lost, and as many more as are to end what presses. The caller holds
+// mu.
+func (c *claim) choose(pressing policy.Cause, now time.Time) int {
+	var chosen, spare []*job // spare: could be moved to end what presses
 	for _, j := range c.window.All() {
 		switch d := c.relay.decideRepark(j, now, pressing); {
 		case d.Action != policy.ActionRepark:
 		case d.Cause == pressing:
 			spare = append(spare, j)
 		default:
-			chosen[j] = struct{}{}
+			chosen = append(chosen, j)
 		}
 	}
-	for _, j := range c.relieve(spare, pressing) {
-		chosen[j] = struct{}{}
+	chosen = append(chosen, c.relieve(spare, pressing)...)
+	for _, j := range chosen {
+		j.chosen, j.pressed = true, pressing
 	}
-	for j := range chosen {
-		j.pressed = pressing
-	}
-	return chosen
+	return len(chosen)
 }
 
 // relieve returns those of the records that could be moved whose moving helps most: of a
@@ -133,8 +131,7 @@ func (c *claim) takeParking() *job {
 			continue
 		}
 		c.note(j)
-		j.move = m
-		c.count(m, 1)
+		c.startMove(j, m)
 		return j
 	}
 	return nil

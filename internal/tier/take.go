@@ -24,7 +24,7 @@ func (c *claim) take(m *sarama.ConsumerMessage) {
 		return
 	}
 	now := time.Now()
-	c.newest, c.unread = m.Timestamp, m.Offset+1
+	c.begun, c.newest, c.unread = true, m.Timestamp, m.Offset+1
 	if m.Timestamp.After(now) { // another clock: it must not stop the reading
 		c.newest = now.Round(0)
 	}
@@ -59,7 +59,7 @@ func (c *claim) fetched(m *sarama.ConsumerMessage) (done bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	done, err = c.offsets.Fetched(m.Offset)
-	if err == nil || !c.newest.IsZero() {
+	if err == nil || c.begun {
 		return done, err
 	}
 	c.relay.log.Error("log ends below the committed offset, it is read from its earliest offset",
