@@ -12,9 +12,9 @@ import (
 	"github.com/retryd/retryd/internal/window"
 )
 
-// jobOverhead is what a held record costs beside its bytes, roughly: the job, its
-// state and its place in the window.
-const jobOverhead = 768
+// jobOverhead is what a held record costs beside its bytes, roughly: the job, the texts
+// of its state, its place in the window, and what is not collected yet.
+const jobOverhead = 1024
 
 // take holds one record that was read, unless an earlier owner completed it.
 func (c *claim) take(m *sarama.ConsumerMessage) {

@@ -4,9 +4,9 @@ import "sync/atomic"
 
 // Budget bounds the bytes that the whole process holds, and shares them out.
 //
-// One half is common: anybody may use it while there is room. A quarter is reserved in
-// equal parts for the relays, whatever the others do, and a quarter in equal shares of
-// these parts for those who hold, the partitions, whatever the others of their relay do.
+// A quarter is common: anybody may use it while there is room. Half is reserved in equal
+// parts for the relays, whatever the others do, and a quarter in equal shares of these
+// parts for those who hold, the partitions, whatever the others of their relay do.
 // So the total stays below the limit; it may exceed it by what each share adds before it
 // looks at Full again, which is what one fetch brings, and what the client has fetched
 // ahead.
@@ -39,12 +39,11 @@ type Part struct {
 	shares atomic.Int64
 }
 
-// reserve returns what the part may use whatever the others do, and its shares, in equal
-// parts, once more.
-func (p *Part) reserve() int64 { return p.budget.limit / 4 / max(p.budget.parts.Load(), 1) }
+// reserve returns what the part may use whatever the others do.
+func (p *Part) reserve() int64 { return p.budget.limit / 2 / max(p.budget.parts.Load(), 1) }
 
 // Each returns what each of n shares may use whatever the others do, in bytes.
-func (p *Part) Each(n int64) int64 { return p.reserve() / max(n, 1) }
+func (p *Part) Each(n int64) int64 { return p.reserve() / 2 / max(n, 1) }
 
 // add counts n bytes more, or less, as held.
 func (p *Part) add(n int64) {
@@ -95,7 +94,7 @@ func (s *Share) room(fraction float64) bool {
 	below := func(n, bound int64) bool { return float64(n) < fraction*float64(bound) }
 	held := s.Held()
 	return held == 0 || below(held, part.Each(part.shares.Load())) ||
-		below(part.held.Load(), part.reserve()) || below(budget.common.Load(), budget.limit/2)
+		below(part.held.Load(), part.reserve()) || below(budget.common.Load(), budget.limit/4)
 }
 
 // Leave gives back everything that the share holds and its claim to a reserve.

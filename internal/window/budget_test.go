@@ -125,8 +125,8 @@ func TestBudgetReserveIsThereWhateverTheOthersHold(t *testing.T) {
 	greedy, modest := budget.Part(), budget.Part()
 	early := join(greedy, 6)
 	fill(early)
-	if n := heldBy(early); n != 200+800 {
-		t.Errorf("one relay takes %d of 1600, want its reserve and the common half", n)
+	if n := heldBy(early); n != 400+400 {
+		t.Errorf("one relay takes %d of 1600, want its reserve and the common quarter", n)
 	}
 	early[0].Add(1000) // what a fetch brings
 	late := join(greedy, 14)
@@ -136,8 +136,8 @@ func TestBudgetReserveIsThereWhateverTheOthersHold(t *testing.T) {
 	}
 	others := join(modest, 2)
 	fill(others)
-	if n := heldBy(others); n != 200 || budget.Total() > 1600+1000 {
-		t.Errorf("the other relay takes %d of its reserve of 200, %d of 1600 in all", n, budget.Total())
+	if n := heldBy(others); n != 400 || budget.Total() > 1600+1000 {
+		t.Errorf("the other relay takes %d of its reserve of 400, %d of 1600 in all", n, budget.Total())
 	}
 }
 
@@ -153,9 +153,9 @@ func TestBudgetIsRoomyAgainOnlyWithSomeRoom(t *testing.T) {
 			t.Fatal("full, or roomy again at once: reading would start and stop with every record")
 		}
 	}
-	shares[0].Release(40)
+	shares[0].Release(90)
 	if !shares[0].Roomy() {
-		t.Errorf("not roomy with %d of 200 held by both", heldBy(shares))
+		t.Errorf("not roomy with %d of 400 held by both", heldBy(shares))
 	}
 }
 
@@ -171,8 +171,8 @@ func TestBudgetForgetsAShareThatLeft(t *testing.T) {
 		t.Errorf("a share that left counts: total %d, beyond reserves %d", n, common)
 	}
 	fill([]*Share{stays})
-	if n := stays.Held(); n != 25+50 {
-		t.Errorf("holds %d when it is full, want the reserve and the common half", n)
+	if n := stays.Held(); n != 50+25 {
+		t.Errorf("holds %d when it is full, want the reserve and the common quarter", n)
 	}
 }
 
