@@ -17,20 +17,27 @@ import (
 // with the error. It is the first one, by topic and partition, that says more than
 // that a topic does not exist.
 func (c *Cluster) Ends(topics map[string][]int32) (map[string]map[int32]int64, error) {
-	return c.list(everywhere(topics, sarama.OffsetNewest))
+	return c.list(everywhere(topics, sarama.OffsetNewest), sarama.ReadCommitted)
+}
+
+// HighWatermarks returns, per partition, the offset behind the last record, also of one
+// whose transaction is open: the largest offset that a group may have committed. It asks
+// and fails as Ends does.
+func (c *Cluster) HighWatermarks(topics map[string][]int32) (map[string]map[int32]int64, error) {
+	return c.list(everywhere(topics, sarama.OffsetNewest), sarama.ReadUncommitted)
 }
 
 // Begins returns the earliest offset that still exists, per partition. It asks and
 // fails as Ends does.
 func (c *Cluster) Begins(topics map[string][]int32) (map[string]map[int32]int64, error) {
-	return c.list(everywhere(topics, sarama.OffsetOldest))
+	return c.list(everywhere(topics, sarama.OffsetOldest), sarama.ReadCommitted)
 }
 
 // Since returns, per partition, the offset of the first record written at or after
 // the partition's time in epoch milliseconds; -1 where there is none. It asks and
 // fails as Ends does.
 func (c *Cluster) Since(millis map[string]map[int32]int64) (map[string]map[int32]int64, error) {
-	return c.list(millis)
+	return c.list(millis, sarama.ReadCommitted)
 }
 
 func everywhere(topics map[string][]int32, at int64) map[string]map[int32]int64 {
@@ -46,14 +53,14 @@ func everywhere(topics map[string][]int32, at int64) map[string]map[int32]int64 
 
 // list asks for the offset at a time, or at a place that the protocol gives a
 // negative number.
-func (c *Cluster) list(query map[string]map[int32]int64) (map[string]map[int32]int64, error) {
+func (c *Cluster) list(query map[string]map[int32]int64, isolation sarama.IsolationLevel) (map[string]map[int32]int64, error) {
 	if len(query) == 0 {
 		return nil, nil
 	}
 	if err := c.findBrokers(); err != nil {
 		return nil, fmt.Errorf("list offsets: %w", err)
 	}
-	results, err := c.admin.ListOffsets(query, &sarama.ListOffsetsOptions{IsolationLevel: sarama.ReadCommitted})
+	results, err := c.admin.ListOffsets(query, &sarama.ListOffsetsOptions{IsolationLevel: isolation})
 	refreshed := err != nil
 	if refreshed { // of some broker; others may have answered
 		err = fmt.Errorf("list offsets: %w", err)

@@ -68,13 +68,30 @@ func (f *field) commitElsewhere(t *testing.T, p int32, offset int64) {
 // fill writes records to a partition of main.
 func (f *field) fill(t *testing.T, p int32, records int) {
 	t.Helper()
+	f.send(t, harness.ClientConfig(), p, records)
+}
+
+// fillOpen is fill by a transaction that stays open.
+func (f *field) fillOpen(t *testing.T, p int32, records int) {
+	t.Helper()
 	config := harness.ClientConfig()
+	config.Producer.Transaction.ID = t.Name()
+	f.send(t, config, p, records)
+}
+
+func (f *field) send(t *testing.T, config *sarama.Config, p int32, records int) {
+	t.Helper()
 	config.Producer.Partitioner = sarama.NewManualPartitioner
 	producer, err := sarama.NewSyncProducer(f.brokers, config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer producer.Close()
+	t.Cleanup(func() { _ = producer.Close() })
+	if producer.IsTransactional() {
+		if err := producer.BeginTxn(); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for range records {
 		if _, _, err := producer.SendMessage(&sarama.ProducerMessage{Topic: "orders", Partition: p}); err != nil {
 			t.Fatal(err)
@@ -90,6 +107,22 @@ func (f *field) requireCommitted(t *testing.T, p int32, want int64) {
 	}
 	if c, ok := at["orders"][p]; !ok || c.Offset != want {
 		t.Errorf("partition %d is committed at %+v, want %d", p, at["orders"], want)
+	}
+}
+
+// A consumer that reads uncommitted records commits offsets that no other one reaches
+// before the transaction ends: nothing is lost.
+func TestCommitBeyondAnOpenTransactionIsKept(t *testing.T) {
+	s, m, f, logs := assigning(t)
+	f.fill(t, 2, 5)
+	f.fillOpen(t, 2, 3)
+	f.commitElsewhere(t, 2, 8)
+	m.partitions = []int32{0, 2}
+	if c := s.claimOf(2); c == nil || c.unread != 8 {
+		t.Errorf("claim %+v, want one that starts at 8", c)
+	}
+	if n := logs.FilterMessageSnippet("has lost records").Len(); n > 0 {
+		t.Errorf("told of a loss: %v", lines(logs))
 	}
 }
 
