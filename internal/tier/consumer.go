@@ -36,7 +36,8 @@ type consumer struct {
 	group   sarama.ConsumerGroup // set by run before any session
 
 	lastError lastEvent
-	writing   pulse // of its one commit in flight
+	writing   pulse     // of its one commit in flight
+	rejoined  time.Time // when it last did for partitions without an owner; of the relay's look
 
 	session atomic.Pointer[session] // nil between sessions
 	joining atomic.Bool             // while it connects, and from the call of Consume until a session begins
@@ -157,13 +158,25 @@ func (c *consumer) checkTopic(found map[string]kafka.Topic) {
 	case otherTopic(t.ID, s.topicID):
 		c.relay.log.Warn("topic was made anew: it is read from its earliest offset", zap.String(logging.FieldTopic, t.Name))
 		c.restart()
-	case c.relay.deps.Kafka.InstanceID != "" && !s.allOwned(t):
+	case c.relay.deps.Kafka.InstanceID != "" && !s.allOwned(t) && c.mayRejoin(time.Now()):
 		// A static member that restarts is let in without another generation. If it leads
 		// its group it is not told so (KIP-814), and only a leader's client looks for new
 		// partitions. When it joins anew, as a member that the group knows, they are shared
 		// out.
 		c.restart()
 	}
+}
+
+// mayRejoin reports whether it is time for the member to have partitions without an owner
+// shared out. Those of a static member that is away are its own until its session has
+// timed out: joining anew for them would only stop the others, again and again. Only the
+// relay's look calls it.
+func (c *consumer) mayRejoin(now time.Time) bool {
+	if !c.rejoined.IsZero() && now.Sub(c.rejoined) < 2*c.relay.deps.Kafka.SessionTimeout {
+		return false
+	}
+	c.rejoined = now
+	return true
 }
 
 // looked counts the looks in a row that did not find the topic.

@@ -144,6 +144,26 @@ func TestSessionThatHasSeenItsTopicGrowGoesOn(t *testing.T) {
 	}
 }
 
+// Its owner may be a static member that is away. Joining anew brings no commit then, and
+// stops the others: it is not done again before that one's session has timed out.
+func TestStaticMemberDoesNotJoinAnewAgainAndAgain(t *testing.T) {
+	first, _, f, _ := assigning(t)
+	deps := &first.consumer.relay.deps
+	deps.Kafka.InstanceID, deps.Kafka.SessionTimeout = "a", time.Hour
+	f.commitElsewhere(t, 1, 0)
+	if !checked(t, first, 3) {
+		t.Error("session goes on although a partition has no owner")
+	}
+	next := &session{consumer: first.consumer, topicID: first.topicID}
+	if checked(t, next, 3) {
+		t.Error("the next session ended, too")
+	}
+	deps.Kafka.SessionTimeout = 0
+	if !checked(t, next, 3) {
+		t.Error("session goes on for ever although a partition has no owner")
+	}
+}
+
 func TestMemberThatCannotAskForCommitsGoesOn(t *testing.T) {
 	s, _, f, logs := assigning(t)
 	s.consumer.relay.deps.Kafka.InstanceID = "a"
