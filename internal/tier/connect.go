@@ -62,7 +62,7 @@ func (c *consumer) reach(ctx context.Context, client sarama.Client) error {
 // interrupt hangs up on a member that connects, or waits to join, once ctx has ended:
 // the client library cannot be told to stop meanwhile. It tries again each second,
 // since the library may begin another request first. A session with records in flight is
-// left alone. One that is without any for more than a second, which most last commits do
+// left alone. One that is without any for a second at least, which most last commits do
 // not take, may be joining another generation (cooperative-sticky), and is hung up on too:
 // commits have a connection of their own. What follows, up to the request to leave the
 // group, is left alone unless a broker that hangs makes that last too long.
@@ -96,11 +96,11 @@ func (c *consumer) inFlight() bool {
 }
 
 // cutOff hangs up on a member that joins or may do so, and on any that is late. Nothing
-// of it is in flight for as long as idle.
+// of it is in flight for as long as idle, less a tick.
 func (c *consumer) cutOff(hangUp func(), idle time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	joining := c.joining.Load() || c.session.Load() != nil && idle > rejoinPause
+	joining := c.joining.Load() || c.session.Load() != nil && idle > 2*rejoinPause
 	if joining {
 		c.cut.Store(true)
 	}

@@ -22,10 +22,11 @@ func TestStopHangsUpOnAMemberThatJoinsOrLastsForNothing(t *testing.T) {
 	}{
 		{"joining", true, false, 0, 2500 * time.Millisecond, 3}, // at once, and each second
 		{"records in flight, which take as long as they take", false, true, time.Hour, time.Minute, 0},
-		{"no record in flight any more, the last commit", false, true, time.Minute + rejoinPause/2, time.Minute + soon, 0},
-		{"no record in flight any more, joining another generation", false, true, time.Minute + rejoinPause/2, time.Minute + soon + 2*rejoinPause, 2},
-		{"a session without records, the last commit", false, true, 0, soon, 0},
-		{"a session without records, joining another generation", false, true, 0, soon + 2*rejoinPause, 2},
+		{"no record in flight any more, the last commit", false, true, time.Minute + rejoinPause/2, time.Minute + soon + rejoinPause, 0},
+		{"the same, since just before a look", false, true, time.Minute - time.Millisecond, time.Minute + soon, 0},
+		{"no record in flight any more, joining another generation", false, true, time.Minute + rejoinPause/2, time.Minute + soon + 3*rejoinPause, 2},
+		{"a session without records, the last commit", false, true, 0, soon + rejoinPause, 0},
+		{"a session without records, joining another generation", false, true, 0, soon + 3*rejoinPause, 2},
 		{"after the session, leaving the group", false, false, 0, kafka.ForwardTimeout, 0},
 		{"still leaving, from a broker that hangs", false, false, 0, late + rejoinPause, 1},
 	}
