@@ -5,8 +5,8 @@ import "sync/atomic"
 // Budget bounds the bytes that the whole process holds, and shares them out.
 //
 // A quarter is common: anybody may use it while there is room. Half is reserved in equal
-// parts for the relays, whatever the others do, and a quarter in equal shares of these
-// parts for those who hold, the partitions, whatever the others of their relay do.
+// parts for the relays, whatever the others do, and a further quarter in equal shares for
+// the partitions of each relay, whatever the others of it do.
 // So the total stays below the limit; it may exceed it by what each share adds before it
 // looks at Full again, which is what one fetch brings, and what the client has fetched
 // ahead.
