@@ -18,8 +18,11 @@ func (r *Record) Own() {
 	r.lie(joined, headers)
 }
 
-// maxRoom is the size of a record, in bytes, for which a Room keeps its memory.
+// maxRoom is the size of the largest record that lies in a Room.
 const maxRoom = 64 << 10
+
+// headerSize is what an entry of a list of headers takes, in bytes: two slices.
+const headerSize = 48
 
 // Room is memory for one record after the other. The zero Room is empty.
 type Room struct {
@@ -27,19 +30,31 @@ type Room struct {
 	headers []Header
 }
 
-// Take has the record lie in the room, until the room takes another one.
-func (m *Room) Take(r *Record) {
-	var room [16][]byte
-	parts := r.parts(room[:0])
-	if cap(m.bytes) > maxRoom {
-		m.bytes = nil
+// Take has the record lie in the room, until the room takes another one. It returns
+// false for a record that is too large for one, which owns its bytes instead.
+func (m *Room) Take(r *Record) bool {
+	if r.Size() > maxRoom {
+		r.Own()
+		return false
 	}
+	var room [16][]byte
 	m.bytes = m.bytes[:0]
-	for _, part := range parts {
+	for _, part := range r.parts(room[:0]) {
 		m.bytes = append(m.bytes, part...)
 	}
 	clear(m.headers)
 	m.headers = r.lie(m.bytes, m.headers[:0])
+	return true
+}
+
+// Size returns what the record takes in memory, in bytes: its parts and its list of
+// headers.
+func (r *Record) Size() int {
+	n := len(r.Key) + len(r.Value)
+	for i := range r.Headers {
+		n += len(r.Headers[i].Key) + len(r.Headers[i].Value) + headerSize
+	}
+	return n
 }
 
 // parts appends all that a record's bytes consist of.

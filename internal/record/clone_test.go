@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"testing"
+	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -11,7 +12,8 @@ import (
 
 // copiers are the ways to have a record lie elsewhere.
 func copiers() map[string]func(*Record) {
-	return map[string]func(*Record){"own": (*Record).Own, "room": new(Room).Take}
+	room := new(Room)
+	return map[string]func(*Record){"own": (*Record).Own, "room": func(r *Record) { room.Take(r) }}
 }
 
 func TestCopyKeepsNullAndEmptyApart(t *testing.T) {
@@ -91,13 +93,32 @@ func TestRoomAllocatesNothingForTheNextRecord(t *testing.T) {
 	}
 }
 
-func TestRoomDoesNotKeepTheMemoryOfALargeRecord(t *testing.T) {
-	var room Room
-	large, small := Record{Value: make([]byte, 2*maxRoom)}, benchRecord(0)
-	room.Take(&large)
-	room.Take(&small)
-	if n := cap(room.bytes); n > maxRoom {
-		t.Errorf("keeps %d bytes", n)
+func TestLargeRecordOwnsItsBytesAndLeavesTheRoomAsItIs(t *testing.T) {
+	for _, large := range []Record{
+		{Value: bytes.Repeat([]byte("v"), maxRoom+1)},
+		{Headers: make([]Header, maxRoom/headerSize+1)},
+	} {
+		var room Room
+		want := deepCopy(large)
+		if room.Take(&large) {
+			t.Error("lies in the room")
+		}
+		if n := cap(room.bytes) + headerSize*cap(room.headers); n > 0 {
+			t.Errorf("the room keeps %d bytes", n)
+		}
+		small := benchRecord(2)
+		if !room.Take(&small) {
+			t.Error("a small one does not lie in the room")
+		}
+		if diff := cmp.Diff(want, large); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+func TestSizeOfAnEntryOfAListOfHeaders(t *testing.T) {
+	if want := int(unsafe.Sizeof(Header{})); headerSize != want {
+		t.Errorf("takes %d bytes, want %d", headerSize, want)
 	}
 }
 

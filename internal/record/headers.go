@@ -58,9 +58,10 @@ func Own(key []byte) bool {
 	return false
 }
 
-// Foreign drops the headers that bear one of retryd's own names, in place.
-func Foreign(headers []Header) []Header {
-	return slices.DeleteFunc(headers, func(h Header) bool { return Own(h.Key) })
+// Needed drops, in place, the headers of a record that retryd wrote which are in its
+// state. The event id stays: it may be the application's, and be sent to the endpoint.
+func Needed(headers []Header) []Header {
+	return slices.DeleteFunc(headers, func(h Header) bool { return Own(h.Key) && string(h.Key) != HeaderEventID })
 }
 
 // Find returns the value of the last header called name. Kafka allows a name to

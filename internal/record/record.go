@@ -51,6 +51,12 @@ type State struct {
 	Last         Failure // the last failure
 }
 
+// Size returns what the texts of the state take, in bytes.
+func (s *State) Size() int {
+	return len(s.Trace.start) + len(s.Trace.rest) + len(s.EventID) + len(s.Origin.Topic) + len(s.Consumer) +
+		len(s.Last.Class) + len(s.Last.Kind) + len(s.Last.Error)
+}
+
 // Failure is one failed attempt as the headers x-class, x-status, x-error-kind,
 // x-error and x-last-failure-at tell it. The strings come from closed sets of
 // package policy, except Error: one line of at most 256 bytes.

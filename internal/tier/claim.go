@@ -43,6 +43,8 @@ type claim struct {
 	newest   time.Time       // timestamp of the newest record that was read, at most now
 	unread   int64           // offset of the next one
 	headers  []record.Header // scratch of decode
+	held     int64           // offset of the last main record that was held
+	stuck    bool            // too much moves: nothing is let out
 	fetching time.Time       // since when the client fetches this partition
 	clock    int64           // epoch ms when run last looked
 	swept    time.Time       // when run last looked for what to re-park
@@ -77,7 +79,7 @@ type claim struct {
 
 func newClaim(s *session, partition int32, start int64) *claim {
 	return &claim{
-		relay: s.consumer.relay, consumer: s.consumer, session: s, unread: start,
+		relay: s.consumer.relay, consumer: s.consumer, session: s, unread: start, held: start - 1,
 		partition: partition, name: partitionName(s.consumer.source.topic, partition),
 		offsets: window.NewOffsets(start),
 		share:   s.consumer.relay.budget.Join(),

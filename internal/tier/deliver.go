@@ -28,7 +28,7 @@ func (r *Relay) work(ctx context.Context, busy *pulse) {
 		}
 		busy.beat(r.age())
 		if j.lent {
-			room.Take(&j.record)
+			j.lent = room.Take(&j.record)
 		}
 		r.handle(ctx, j, pass)
 		busy.rest()

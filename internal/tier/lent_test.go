@@ -1,6 +1,7 @@
 package tier
 
 import (
+	"bytes"
 	"context"
 	"net/http"
 	"testing"
@@ -21,7 +22,8 @@ func mainRig(t *testing.T) *rig {
 // readBytes lets the claim read a record that is due, and returns its bytes as they lie
 // in the fetch response.
 func (r *rig) readBytes(value string) (fetched [][]byte) {
-	m := message(r.next, time.Now(), sarama.RecordHeader{Key: []byte("app"), Value: []byte(value)})
+	m := message(r.next, time.Now(), sarama.RecordHeader{Key: []byte("app"), Value: []byte(value)},
+		sarama.RecordHeader{Key: []byte("x-event-id"), Value: []byte("id")})
 	m.Key, m.Value = []byte(value), []byte(value)
 	r.next++
 	r.messages <- m
@@ -53,8 +55,8 @@ func TestHeldTierRecordPinsNoFetchResponse(t *testing.T) {
 	if diff := cmp.Diff(same("held"), bytesOf(j.record)); diff != "" {
 		t.Error(diff)
 	}
-	if n := len(j.record.Headers); n != 1 {
-		t.Errorf("%d headers are held, want the one that is not retryd's", n)
+	if n := len(j.record.Headers); n != 2 {
+		t.Errorf("%d headers are held, want the one that is not retryd's, and the event id", n)
 	}
 	r.complete(j)
 }
@@ -115,4 +117,46 @@ func TestRecordThatIsGivenBackIsItsOwn(t *testing.T) {
 		t.Error(diff)
 	}
 	r.complete(r.worker())
+}
+
+// TestMainRecordIsLentOnlyWhileTheyFlow: few that wait must not each pin a response, which
+// may be full of other partitions' records.
+func TestMainRecordIsLentOnlyWhileTheyFlow(t *testing.T) {
+	r := newStoppedRig(t, source{topic: "orders", label: "main"}, window.Config{Records: 100, Horizon: 5 * time.Second})
+	lent := func(offset int64) (is bool) {
+		r.take(message(offset, time.Now()))
+		for _, j := range r.window.All() {
+			if j.record.Offset == offset {
+				is = j.lent
+			}
+		}
+		return is
+	}
+	if !lent(0) || !lent(1) {
+		t.Error("one that follows the record before is copied")
+	}
+	if lent(7) {
+		t.Error("one that stands alone is lent")
+	}
+	r.moving = maxMoving
+	if lent(8) {
+		t.Error("one that may not be let out is lent")
+	}
+	r.moving = 0
+	if !lent(9) {
+		t.Error("copied although records flow again")
+	}
+}
+
+// TestTextsOfTheStateAreCounted: they are part of what a held record takes.
+func TestTextsOfTheStateAreCounted(t *testing.T) {
+	size := func(headers ...sarama.RecordHeader) int64 {
+		r := newStoppedRig(t, source{topic: rigTopic, label: "1", step: 1}, window.Config{Records: 100, Horizon: 5 * time.Second})
+		r.take(message(0, time.Now(), headers...))
+		return r.share.Held()
+	}
+	text := sarama.RecordHeader{Key: []byte("x-error"), Value: bytes.Repeat([]byte("e"), 200)}
+	if without, with := size(), size(text); with != without+200 {
+		t.Errorf("%d bytes with a text of 200, %d without", with, without)
+	}
 }

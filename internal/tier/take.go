@@ -12,8 +12,8 @@ import (
 	"github.com/retryd/retryd/internal/window"
 )
 
-// jobOverhead is what a held record costs beside its bytes, roughly: the job, the texts
-// of its state, its place in the window, and what is not collected yet.
+// jobOverhead is what a held record costs beside its bytes and the texts of its state,
+// roughly: the job, its place in the window, and what is not collected yet.
 const jobOverhead = 1024
 
 // take holds one record that was read, unless an earlier owner completed it.
@@ -58,6 +58,7 @@ func (c *claim) admit(j *job) {
 func (c *claim) fetched(m *sarama.ConsumerMessage) (done bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.stuck = c.moving >= maxMoving
 	done, err = c.offsets.Fetched(m.Offset)
 	if err == nil || c.begun {
 		return done, err
@@ -109,18 +110,28 @@ func (c *claim) job(m *sarama.ConsumerMessage) *job {
 
 // settle makes the job one that can be held. Its bytes are part of the fetch response,
 // which would be pinned by any of them, so they are copied; but not those of a main
-// record: it is due, so these are let out in the order in which they were read, and pin
-// little more than what is held. Of a tier's record retryd's own headers are in its
-// state, and go.
+// record while these flow: they are due, so they are let out in the order in which they
+// were read, and pin little more than what is held.
 func (c *claim) settle(j *job) {
-	if c.consumer.source.main() {
+	switch {
+	case !c.consumer.source.main():
+		j.record.Headers = record.Needed(c.headers)
+		j.own()
+	case c.flows(j.record.Offset):
 		j.record.Headers = slices.Clone(c.headers)
-	} else {
-		j.record.Headers = record.Foreign(c.headers)
+	default:
 		j.own()
 	}
 	clear(c.headers)
-	j.size = jobOverhead + sizeOf(&j.record)
+	j.size = jobOverhead + int64(j.record.Size()+j.state.Size())
+}
+
+// flows reports whether a record follows the one before, and that may be let out: else
+// the few that are held could each pin a response with much of other partitions.
+func (c *claim) flows(offset int64) bool {
+	follows := offset == c.held+1
+	c.held = offset
+	return follows && !c.stuck
 }
 
 // decode reads the headers, which say when the record is due.
@@ -152,12 +163,4 @@ func (c *consumer) reportHeader(j *job, p record.Problem) {
 			zap.String(logging.FieldTopic, j.record.Topic), zap.Int32(logging.FieldPartition, j.record.Partition),
 			zap.Int64(logging.FieldOffset, j.record.Offset), logging.Suppressed(n))
 	}
-}
-
-func sizeOf(r *record.Record) int64 {
-	n := len(r.Key) + len(r.Value)
-	for i := range r.Headers {
-		n += len(r.Headers[i].Key) + len(r.Headers[i].Value) + 48
-	}
-	return int64(n)
 }
