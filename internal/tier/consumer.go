@@ -37,7 +37,7 @@ type consumer struct {
 
 	lastError lastEvent
 	writing   pulse     // of its one commit in flight
-	rejoined  time.Time // when it last did for partitions without an owner; of the relay's look
+	rejoined  time.Time // when it last joined anew for partitions without an owner; of the relay's look
 
 	session atomic.Pointer[session] // nil between sessions
 	joining atomic.Bool             // while it connects, and from the call of Consume until a session begins
@@ -158,25 +158,26 @@ func (c *consumer) checkTopic(found map[string]kafka.Topic) {
 	case otherTopic(t.ID, s.topicID):
 		c.relay.log.Warn("topic was made anew: it is read from its earliest offset", zap.String(logging.FieldTopic, t.Name))
 		c.restart()
-	case c.relay.deps.Kafka.InstanceID != "" && !s.allOwned(t) && c.mayRejoin(time.Now()):
+	case c.relay.deps.Kafka.InstanceID != "" && !s.allOwned(t):
 		// A static member that restarts is let in without another generation. If it leads
 		// its group it is not told so (KIP-814), and only a leader's client looks for new
 		// partitions. When it joins anew, as a member that the group knows, they are shared
 		// out.
-		c.restart()
+		c.joinAnew(time.Now())
 	}
 }
 
-// mayRejoin reports whether it is time for the member to have partitions without an owner
-// shared out. Those of a static member that is away are its own until its session has
-// timed out: joining anew for them would only stop the others, again and again. Only the
-// relay's look calls it.
-func (c *consumer) mayRejoin(now time.Time) bool {
+// joinAnew has partitions without an owner shared out. Those of a static member that is
+// away are its own until its session has timed out: joining anew for them would only stop
+// the others, so it is not done again before. Only the relay's look calls it.
+func (c *consumer) joinAnew(now time.Time) {
 	if !c.rejoined.IsZero() && now.Sub(c.rejoined) < 2*c.relay.deps.Kafka.SessionTimeout {
-		return false
+		return
 	}
 	c.rejoined = now
-	return true
+	c.relay.log.Info("partitions have no owner: the member joins its group anew, to have them shared out",
+		zap.String(logging.FieldTopic, c.source.topic), zap.String(logging.FieldGroup, c.source.group))
+	c.restart()
 }
 
 // looked counts the looks in a row that did not find the topic.

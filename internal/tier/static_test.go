@@ -147,12 +147,15 @@ func TestSessionThatHasSeenItsTopicGrowGoesOn(t *testing.T) {
 // Its owner may be a static member that is away. Joining anew brings no commit then, and
 // stops the others: it is not done again before that one's session has timed out.
 func TestStaticMemberDoesNotJoinAnewAgainAndAgain(t *testing.T) {
-	first, _, f, _ := assigning(t)
+	first, _, f, logs := assigning(t)
 	deps := &first.consumer.relay.deps
 	deps.Kafka.InstanceID, deps.Kafka.SessionTimeout = "a", time.Hour
 	f.commitElsewhere(t, 1, 0)
 	if !checked(t, first, 3) {
 		t.Error("session goes on although a partition has no owner")
+	}
+	if logs.FilterMessageSnippet("partitions have no owner").Len() != 1 {
+		t.Errorf("no line says why the session ends: %v", lines(logs))
 	}
 	next := &session{consumer: first.consumer, topicID: first.topicID}
 	if checked(t, next, 3) {
