@@ -55,13 +55,7 @@ func TestNothingLeavesWithoutALease(t *testing.T) {
 		if j := r.offered(); j != nil {
 			t.Fatal("a record was offered although the last commit is half a session timeout old")
 		}
-		select {
-		case <-r.session.renew:
-		default:
-			t.Fatal("no renewal was asked for")
-		}
-		r.session.lease(time.Now())
-		r.nudge()
+		r.renewLease(t)
 		j := r.offered()
 		if j == nil {
 			t.Fatal("the record was not offered after the renewal")

@@ -207,6 +207,18 @@ func (r *rig) worker() *job {
 	}
 }
 
+// renewLease gives the claim the lease that it has asked for, as a commit does.
+func (r *rig) renewLease(t *testing.T) {
+	t.Helper()
+	select {
+	case <-r.session.renew:
+	default:
+		t.Fatal("no renewal was asked for")
+	}
+	r.session.lease(time.Now())
+	r.nudge()
+}
+
 func (r *rig) hasATurn() bool {
 	r.relay.turns.mu.Lock()
 	defer r.relay.turns.mu.Unlock()

@@ -36,13 +36,7 @@ func TestNothingIsMovedWithoutALease(t *testing.T) {
 		if n := len(park.written()); n != 0 || r.low() != 0 {
 			t.Fatalf("%d writes, watermark %d; want none and 0", n, r.low())
 		}
-		select {
-		case <-r.session.renew:
-		default:
-			t.Fatal("no renewal was asked for")
-		}
-		r.session.lease(time.Now())
-		r.nudge()
+		r.renewLease(t)
 		synctest.Wait()
 		if n := len(park.written()); n != 1 || r.low() != 1 {
 			t.Errorf("%d writes, watermark %d after the renewal; want 1 and 1", n, r.low())

@@ -94,19 +94,25 @@ func TestSweepsAreFewWhereTheWindowHoversAtTheMark(t *testing.T) {
 	})
 }
 
+// readsOn checks that a claim which holds too much reads on in the end.
+func readsOn(t *testing.T, r *rig, park *fakeWriter) {
+	t.Helper()
+	r.startLeased()
+	defer r.stop()
+	time.Sleep(30 * time.Second)
+	synctest.Wait()
+	if r.group.isPaused() {
+		t.Errorf("reading is paused after %d writes: what is due behind them waits", len(park.written()))
+	}
+}
+
 func TestMovingGoesOnUntilReadingDoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, park := parking(t) // window of 100: reading pauses, and goes on at half of that
 		for range 160 {
 			r.holds(month)
 		}
-		r.startLeased()
-		defer r.stop()
-		time.Sleep(30 * time.Second)
-		synctest.Wait()
-		if r.group.isPaused() {
-			t.Errorf("reading is paused after %d writes: what is due behind them waits", len(park.written()))
-		}
+		readsOn(t, r, park)
 	})
 }
 
@@ -163,13 +169,7 @@ func TestMovingGoesOnUntilReadingDoesThatPausedForTheCompletedSet(t *testing.T) 
 		for r.claim.whyPause(false, false) == "" {
 			r.holds(month)
 		}
-		r.startLeased()
-		defer r.stop()
-		time.Sleep(30 * time.Second)
-		synctest.Wait()
-		if r.group.isPaused() {
-			t.Errorf("reading is paused after %d writes: what is due behind them waits", len(park.written()))
-		}
+		readsOn(t, r, park)
 	})
 }
 
