@@ -44,7 +44,7 @@ func stateOf(relay tier.Config, s policy.Schedule, r *record.Record, n int) (sta
 
 // fail returns the state after failures up to a step, the first of them at a time.
 func fail(state record.State, relay tier.Config, s policy.Schedule, step int, at time.Time) record.State {
-	outcome := policy.Outcome{Class: policy.ClassTransient, Kind: policy.KindStatus, Status: 503, Error: "status 503"}
+	outcome := policy.Outcome{Verdict: policy.VerdictOf(policy.ClassTransient), Kind: policy.KindStatus, Status: 503, Error: "status 503"}
 	for state.Attempt < step {
 		next := policy.Decision{Action: policy.ActionForward, Step: state.Attempt + 1}
 		delay := s.Steps[next.Step-1].Delay

@@ -310,7 +310,7 @@ func TestAttemptEndsAtItsTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := pipeClient(t, func(nc net.Conn) { _, _ = io.Copy(io.Discard, nc) })
 		got := post(t, c, []byte("value"))
-		wantOutcome(t, got, policy.Outcome{Class: policy.ClassTransient, Kind: policy.KindTimeout,
+		wantOutcome(t, got, policy.Outcome{Verdict: policy.VerdictOf(policy.ClassTransient), Kind: policy.KindTimeout,
 			Error: "no response within 10s", Duration: 10 * time.Second})
 	})
 }
@@ -321,7 +321,7 @@ func TestAttemptEndsWithItsContext(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
 		got := c.Attempt(ctx, fullRequest())
-		wantOutcome(t, got, policy.Outcome{Class: policy.ClassTransient, Kind: policy.KindTimeout,
+		wantOutcome(t, got, policy.Outcome{Verdict: policy.VerdictOf(policy.ClassTransient), Kind: policy.KindTimeout,
 			Error: "stopped before a response", Duration: 3 * time.Second})
 	})
 }
@@ -369,8 +369,8 @@ func TestAttemptOnAKeptConnectionEndsWithItsContext(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
 		for _, want := range []policy.Outcome{
-			{Status: 200},
-			{Class: policy.ClassTransient, Kind: policy.KindTimeout, Error: "stopped before a response", Duration: 3 * time.Second},
+			{Verdict: policy.VerdictOf(policy.ClassNone), Status: 200},
+			{Verdict: policy.VerdictOf(policy.ClassTransient), Kind: policy.KindTimeout, Error: "stopped before a response", Duration: 3 * time.Second},
 		} {
 			wantOutcome(t, c.Attempt(ctx, fullRequest()), want)
 		}
@@ -392,14 +392,14 @@ func TestConnectionGoesFromOneContextToTheNext(t *testing.T) {
 		second, endSecond := context.WithCancel(t.Context())
 		defer endSecond()
 		for _, ctx := range []context.Context{first, second, first} {
-			wantOutcome(t, c.Attempt(ctx, fullRequest()), policy.Outcome{Status: 200})
+			wantOutcome(t, c.Attempt(ctx, fullRequest()), policy.Outcome{Verdict: policy.VerdictOf(policy.ClassNone), Status: 200})
 		}
 		if n := connections.Load(); n != 1 {
 			t.Errorf("%d connections, want one for all contexts that go on", n)
 		}
 		end()
 		synctest.Wait() // the idle connection was interrupted
-		wantOutcome(t, c.Attempt(second, fullRequest()), policy.Outcome{Status: 200})
+		wantOutcome(t, c.Attempt(second, fullRequest()), policy.Outcome{Verdict: policy.VerdictOf(policy.ClassNone), Status: 200})
 		if n := connections.Load(); n != 2 {
 			t.Errorf("%d connections, want another one in place of that which an end has interrupted", n)
 		}
@@ -436,8 +436,8 @@ func TestDeadlineDoesNotUndoTheEndOfTheContext(t *testing.T) {
 			wire := &overtaken{Conn: cn.wire.Conn, end: end, interrupted: make(chan struct{})}
 			return newConn(wire), f
 		}
-		wantOutcome(t, c.Attempt(ctx, fullRequest()), policy.Outcome{Status: 200})
+		wantOutcome(t, c.Attempt(ctx, fullRequest()), policy.Outcome{Verdict: policy.VerdictOf(policy.ClassNone), Status: 200})
 		wantOutcome(t, c.Attempt(ctx, fullRequest()), policy.Outcome{
-			Class: policy.ClassTransient, Kind: policy.KindTimeout, Error: "stopped before a response"})
+			Verdict: policy.VerdictOf(policy.ClassTransient), Kind: policy.KindTimeout, Error: "stopped before a response"})
 	})
 }

@@ -27,6 +27,8 @@ type failure struct {
 	kind   policy.Kind
 	text   string
 	notTLS bool // the handshake was answered by something else
+
+	unreached bool // no connection, or it broke before a response
 }
 
 func failed(kind policy.Kind, format string, args ...any) *failure {

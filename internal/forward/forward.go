@@ -111,7 +111,10 @@ func (c *Client) Attempt(ctx context.Context, r Request) policy.Outcome {
 }
 
 func (c *Client) failureOf(f *failure) policy.Outcome {
-	return policy.Outcome{Class: policy.Classify(0, f.kind), Kind: f.kind, Error: oneLine(f.text, maxError)}
+	return policy.Outcome{
+		Verdict: policy.VerdictOf(policy.Classify(0, f.kind)), Kind: f.kind, Unreached: f.unreached,
+		Error: oneLine(f.text, maxError),
+	}
 }
 
 // send makes the request on a kept connection, or on a new one. It returns the
@@ -131,6 +134,7 @@ func (c *Client) send(ctx context.Context, start time.Time, req *fasthttp.Reques
 	defer cancel()
 	fresh, f := c.dial(dialCtx)
 	if f != nil {
+		f.unreached = true
 		return nil, f
 	}
 	head, _, f := c.sendOn(ctx, fresh, deadline, req, resp)
@@ -152,6 +156,7 @@ func (c *Client) sendOn(ctx context.Context, cn *conn, deadline time.Time, req *
 	sent, err := cn.exchange(req, resp)
 	if err != nil {
 		f = exchangeFailure(err, cn.readErr, c.timeout)
+		f.unreached = f.kind == policy.KindReset || f.kind == policy.KindTLS
 	} else {
 		var whole bool
 		head, whole = cn.drain(resp, c.headBytes(resp.StatusCode()))

@@ -35,7 +35,7 @@ func TestAttemptClassifiesEveryStatus(t *testing.T) {
 	} {
 		for _, status := range statuses {
 			got := post(t, newClient(t, server.URL+"?status="+strconv.Itoa(status)), nil)
-			want := policy.Outcome{Class: class, Status: status, Duration: got.Duration}
+			want := policy.Outcome{Verdict: policy.VerdictOf(class), Status: status, Duration: got.Duration}
 			if class != policy.ClassNone {
 				want.Kind, want.Error = policy.KindStatus, "status "+strconv.Itoa(status)
 			}
@@ -101,8 +101,9 @@ func TestAttemptClassifiesWhatIsNoResponse(t *testing.T) {
 			got := post(t, newClient(t, s.url, changes...), []byte("value"))
 			address := strings.TrimSuffix(strings.TrimPrefix(s.url, "http://"), "/")
 			wantOutcome(t, got, policy.Outcome{
-				Class: policy.Classify(0, tt.kind), Kind: tt.kind, Duration: got.Duration,
-				Error: strings.ReplaceAll(tt.text, "ADDR", address),
+				Verdict: policy.VerdictOf(policy.Classify(0, tt.kind)), Kind: tt.kind, Duration: got.Duration,
+				Unreached: tt.kind == policy.KindReset || strings.HasPrefix(tt.text, "tls "),
+				Error:     strings.ReplaceAll(tt.text, "ADDR", address),
 			})
 			if connections, _ := s.seen(); connections != 1 {
 				t.Errorf("%d connections for one attempt", connections)
@@ -133,7 +134,9 @@ func TestAttemptWithoutConnection(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got := post(t, newClient(t, tt.url), nil)
-			wantOutcome(t, got, policy.Outcome{Class: policy.ClassTransient, Kind: tt.kind, Error: tt.text, Duration: got.Duration})
+			wantOutcome(t, got, policy.Outcome{
+				Verdict: policy.VerdictOf(policy.ClassTransient), Kind: tt.kind, Unreached: true, Error: tt.text, Duration: got.Duration,
+			})
 		})
 	}
 }
@@ -189,7 +192,7 @@ func TestAttemptWithoutTheCertificateThatTheServerWants(t *testing.T) {
 	c := newClient(t, server.URL)
 	trusting(c, server.Client().Transport.(*http.Transport).TLSClientConfig)
 	got := post(t, c, nil)
-	wantOutcome(t, got, policy.Outcome{Class: policy.ClassEndpoint, Kind: policy.KindTLS,
+	wantOutcome(t, got, policy.Outcome{Verdict: policy.VerdictOf(policy.ClassEndpoint), Kind: policy.KindTLS, Unreached: true,
 		Error: "tls: remote error: tls: certificate required", Duration: got.Duration})
 }
 

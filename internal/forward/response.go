@@ -32,13 +32,15 @@ func (c *Client) outcomeOf(resp *fasthttp.Response, head []byte) policy.Outcome 
 		o.AppVersion = c.visible(resp.Header.Peek(c.appVersion))
 	}
 	if c.accepts(o.Status) {
+		o.Verdict = policy.VerdictOf(policy.ClassNone)
 		return o
 	}
 	o.Kind = policy.KindStatus
-	o.Class = policy.Classify(o.Status, o.Kind)
-	if o.Class == policy.ClassNone {
-		o.Class = policy.ClassUnknown // a 2xx that is not on the list
+	class := policy.Classify(o.Status, o.Kind)
+	if class == policy.ClassNone {
+		class = policy.ClassUnknown // a 2xx that is not on the list
 	}
+	o.Verdict = policy.VerdictOf(class)
 	o.Error = statusError(o.Status)
 	o.Response = c.redact(head)
 	return o

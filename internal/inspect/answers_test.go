@@ -54,7 +54,7 @@ func TestAnswersAreThoseOfThePolicy(t *testing.T) {
 func TestAnswersHaveTheEffectsOfThePolicy(t *testing.T) {
 	s := policy.Schedule{Steps: []policy.Step{{Delay: 1}}, Budget: 1, Lifetime: 1, LimitedAttempts: 2}
 	for _, a := range Answers() {
-		d := policy.Decide(s, stateOfMain(), policy.Outcome{Class: a.Class}, someTime(), 0)
+		d := policy.Decide(s, stateOfMain(), policy.Outcome{Verdict: policy.VerdictOf(a.Class)}, someTime(), 0)
 		if got := ActionOf(d.Action); got != a.Action {
 			t.Errorf("class %q: table says %s, policy %s", a.Class, a.Action, got)
 		}

@@ -55,7 +55,7 @@ func snapshot(t *testing.T, reg prometheus.Gatherer) map[string]float64 {
 
 func TestEachMethodMovesItsSeriesAndNoOther(t *testing.T) {
 	post := func(class policy.Class, kind policy.Kind) policy.Outcome {
-		return policy.Outcome{Class: class, Kind: kind, Duration: 250 * time.Millisecond}
+		return policy.Outcome{Verdict: policy.VerdictOf(class), Kind: kind, Duration: 250 * time.Millisecond}
 	}
 	const attempts = "retryd_attempts_total{"
 	const duration = "retryd_delivery_duration_seconds{relay=loans,tier=1} "
@@ -308,10 +308,10 @@ func TestBucketsReachAsFarAsTheTimesDo(t *testing.T) {
 
 func TestHotPathAllocatesNothing(t *testing.T) {
 	_, _, r, tier := oneOfEach()
-	failed := policy.Outcome{Class: policy.ClassTransient, Kind: policy.KindStatus, Duration: time.Millisecond}
+	failed := policy.Outcome{Verdict: policy.VerdictOf(policy.ClassTransient), Kind: policy.KindStatus, Duration: time.Millisecond}
 	if n := testing.AllocsPerRun(100, func() {
 		tier.Attempt(failed, false)
-		tier.Attempt(policy.Outcome{}, false)
+		tier.Attempt(policy.Outcome{Verdict: policy.VerdictOf(policy.ClassNone)}, false)
 		tier.Late(time.Millisecond)
 		r.Attempt(1, Failed)
 		r.EndToEnd(time.Second)
@@ -322,7 +322,7 @@ func TestHotPathAllocatesNothing(t *testing.T) {
 
 func BenchmarkAttemptAndLate(b *testing.B) {
 	_, _, _, tier := oneOfEach()
-	failed := policy.Outcome{Class: policy.ClassTransient, Kind: policy.KindStatus, Duration: time.Millisecond}
+	failed := policy.Outcome{Verdict: policy.VerdictOf(policy.ClassTransient), Kind: policy.KindStatus, Duration: time.Millisecond}
 	b.ReportAllocs()
 	for b.Loop() {
 		tier.Attempt(failed, false)

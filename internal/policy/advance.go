@@ -16,7 +16,7 @@ func Advance(state record.State, o Outcome, d Decision, target string, now time.
 	}
 	now = milli(now)
 	state.Attempt = d.Step
-	if o.Class == ClassUnknown {
+	if o.Treatment == TreatLimited {
 		state.Limited++
 	}
 	if state.FirstFailure.IsZero() {

@@ -25,7 +25,7 @@ func known(attempt int) record.State {
 	}
 }
 
-var unknown = Outcome{Class: ClassUnknown, Kind: KindStatus, Status: 500, Error: "500 Internal Server Error"}
+var unknown = Outcome{Verdict: VerdictOf(ClassUnknown), Kind: KindStatus, Status: 500, Error: "500 Internal Server Error"}
 
 func TestAdvanceForward(t *testing.T) {
 	state := known(1)
@@ -44,7 +44,7 @@ func TestAdvanceForward(t *testing.T) {
 }
 
 func TestAdvanceFirstFailureSetsItsTime(t *testing.T) {
-	o := Outcome{Class: ClassTransient, Kind: KindTimeout}
+	o := Outcome{Verdict: VerdictOf(ClassTransient), Kind: KindTimeout}
 	got := Advance(record.State{}, o, Decide(schedule(), record.State{}, o, now, 0.5), "loans.retry.1", now)
 	if want := now.Truncate(time.Millisecond); !got.FirstFailure.Equal(want) || got.Limited != 0 || got.Attempt != 1 {
 		t.Errorf("first failure %v, want %v; state %+v", got.FirstFailure, want, got)
@@ -69,7 +69,7 @@ func TestAdvanceDeadLetterCountsTheAttempt(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			state := known(1)
 			state.Attempt, state.Limited = tt.attempt, tt.limited
-			o := Outcome{Class: tt.class}
+			o := Outcome{Verdict: VerdictOf(tt.class)}
 			got := Advance(state, o, Decide(schedule(), state, o, now, 0.5), "loans.DLT", now)
 			if got.Attempt != tt.wantAttempt || got.Limited != tt.wantLimited {
 				t.Errorf("attempt %d, limited %d; want %d and %d", got.Attempt, got.Limited, tt.wantAttempt, tt.wantLimited)
@@ -94,7 +94,7 @@ func TestAdvanceOversizeEqualsTheForwardElsewhere(t *testing.T) {
 
 func TestAdvanceKeepsWhatStays(t *testing.T) {
 	for _, class := range []Class{ClassNone, ClassEndpoint, ClassThrottled} {
-		o := Outcome{Class: class}
+		o := Outcome{Verdict: VerdictOf(class)}
 		requireState(t, known(1), Advance(known(1), o, Decide(schedule(), known(1), o, now, 0.5), "loans", now))
 	}
 }

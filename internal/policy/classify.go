@@ -49,3 +49,23 @@ func classifyStatus(status int) Class {
 	}
 	return ClassUnknown
 }
+
+// VerdictOf returns what the default table says about a class.
+func VerdictOf(class Class) Verdict {
+	v := Verdict{Class: class, Treatment: TreatLimited}
+	switch class {
+	case ClassNone:
+		v.Treatment = TreatDone
+	case ClassTransient:
+		v.Treatment = TreatRetry
+	case ClassThrottled:
+		v.Treatment = TreatThrottle
+	case ClassInvalid:
+		v.Treatment = TreatDeadLetter
+	case ClassConflict:
+		v.Treatment = TreatReview
+	case ClassEndpoint:
+		v.Treatment = TreatHold
+	}
+	return v
+}

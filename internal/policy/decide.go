@@ -63,15 +63,15 @@ type Decision struct {
 // grows with every attempt, and so do its failure marks if something on its way
 // resets x-attempt.
 func Decide(s Schedule, state record.State, o Outcome, now time.Time, uniform float64) Decision {
-	switch o.Class {
-	case ClassNone:
+	switch o.Treatment {
+	case TreatDone:
 		return Decision{Action: ActionDone}
-	case ClassEndpoint, ClassThrottled:
+	case TreatHold, TreatStop, TreatThrottle:
 		return Decision{Action: ActionHold}
 	}
 	made := s.position(state.Attempt) + 1
 	age := sinceFirstFailure(state, now)
-	if r := verdict(s, state, o.Class, made, age); r != ReasonNone {
+	if r := verdict(s, state, o.Verdict, made, age); r != ReasonNone {
 		return deadLetter(r, made, now)
 	}
 	delay, ok := s.delay(made, age-max(state.Late, 0), uniform)
@@ -89,13 +89,13 @@ func (d Decision) Oversize(now time.Time) Decision {
 
 // verdict returns why a failed record ends here, whatever its next wait would be,
 // or ReasonNone.
-func verdict(s Schedule, state record.State, class Class, made int, age time.Duration) Reason {
+func verdict(s Schedule, state record.State, v Verdict, made int, age time.Duration) Reason {
 	switch steps := len(s.Steps); {
-	case class == ClassInvalid:
+	case v.Treatment == TreatDeadLetter:
 		return ReasonRejected
-	case class == ClassConflict:
+	case v.Treatment == TreatReview:
 		return ReasonConflict
-	case class == ClassUnknown && state.Limited >= s.LimitedAttempts-1:
+	case v.Treatment != TreatRetry && state.Limited >= s.LimitedAttempts-1:
 		return ReasonLimited
 	case made > steps:
 		return ReasonExhausted

@@ -111,7 +111,7 @@ func TestDecide(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := Decide(schedule(), tt.state, Outcome{Class: tt.class}, now, 0.5)
+			got := Decide(schedule(), tt.state, Outcome{Verdict: VerdictOf(tt.class)}, now, 0.5)
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("decision (-want +got):\n%s", diff)
 			}
@@ -121,7 +121,7 @@ func TestDecide(t *testing.T) {
 
 func TestDecideWithoutTiers(t *testing.T) {
 	s := Schedule{Lifetime: time.Hour, LimitedAttempts: 3}
-	got := Decide(s, record.State{}, Outcome{Class: ClassTransient}, now, 0.5)
+	got := Decide(s, record.State{}, Outcome{Verdict: VerdictOf(ClassTransient)}, now, 0.5)
 	if got.Action != ActionDeadLetter || got.Reason != ReasonExhausted || got.Step != 1 {
 		t.Errorf("decision %+v", got)
 	}
@@ -130,10 +130,10 @@ func TestDecideWithoutTiers(t *testing.T) {
 func TestDecideZeroDelaysPassUntilTheBudgetIsSpent(t *testing.T) {
 	s := schedule()
 	s.Steps = []Step{{0, 0.2}, {0, 0.2}, {0, 0.2}}
-	if got := Decide(s, failed(1, s.Budget), Outcome{Class: ClassTransient}, now, 0.9); got.Action != ActionForward || got.Delay != 0 {
+	if got := Decide(s, failed(1, s.Budget), Outcome{Verdict: VerdictOf(ClassTransient)}, now, 0.9); got.Action != ActionForward || got.Delay != 0 {
 		t.Errorf("at the end of the budget: %+v", got)
 	}
-	if got := Decide(s, failed(1, s.Budget+1), Outcome{Class: ClassTransient}, now, 0.9); got.Reason != ReasonBudget {
+	if got := Decide(s, failed(1, s.Budget+1), Outcome{Verdict: VerdictOf(ClassTransient)}, now, 0.9); got.Reason != ReasonBudget {
 		t.Errorf("past the budget: %+v", got)
 	}
 }
@@ -142,7 +142,7 @@ func TestDecidePlacesTheJitter(t *testing.T) {
 	s := schedule()
 	s.Steps[0].Jitter = 0.2
 	for uniform, want := range map[float64]time.Duration{0: 8 * time.Second, 0.25: 9 * time.Second, 0.75: 11 * time.Second} {
-		if got := Decide(s, record.State{}, Outcome{Class: ClassTransient}, now, uniform); got.Delay != want {
+		if got := Decide(s, record.State{}, Outcome{Verdict: VerdictOf(ClassTransient)}, now, uniform); got.Delay != want {
 			t.Errorf("uniform %v: delay %v, want %v", uniform, got.Delay, want)
 		}
 	}
@@ -154,7 +154,7 @@ func TestNotBeforeIsWholeMillisecondsNeverEarlier(t *testing.T) {
 		{0, 0}, {1, time.Millisecond}, {999_999, time.Millisecond}, {1_000_000, time.Millisecond}, {1_000_001, 2 * time.Millisecond},
 	} {
 		base := now.Truncate(time.Second)
-		got := Decide(s, record.State{}, Outcome{Class: ClassTransient}, base.Add(tt.nanos), 0.5).NotBefore
+		got := Decide(s, record.State{}, Outcome{Verdict: VerdictOf(ClassTransient)}, base.Add(tt.nanos), 0.5).NotBefore
 		if want := base.Add(10*time.Second + tt.want); !got.Equal(want) {
 			t.Errorf("%d ns: not before %v, want %v", tt.nanos, got, want)
 		}
@@ -162,14 +162,14 @@ func TestNotBeforeIsWholeMillisecondsNeverEarlier(t *testing.T) {
 }
 
 func TestDecideGoesByTheWallClock(t *testing.T) {
-	got := Decide(schedule(), record.State{}, Outcome{Class: ClassTransient}, time.Now(), 0.5).NotBefore
+	got := Decide(schedule(), record.State{}, Outcome{Verdict: VerdictOf(ClassTransient)}, time.Now(), 0.5).NotBefore
 	if got != got.Round(0) {
 		t.Errorf("not before %v has a monotonic reading", got)
 	}
 }
 
 func TestOversizeKeepsTheAttempt(t *testing.T) {
-	d := Decide(schedule(), failed(1, 15*time.Second), Outcome{Class: ClassTransient}, now, 0.5).Oversize(now)
+	d := Decide(schedule(), failed(1, 15*time.Second), Outcome{Verdict: VerdictOf(ClassTransient)}, now, 0.5).Oversize(now)
 	want := Decision{Action: ActionDeadLetter, Reason: ReasonOversize, Step: 2, NotBefore: now.Truncate(time.Millisecond)}
 	if diff := cmp.Diff(want, d); diff != "" {
 		t.Errorf("decision (-want +got):\n%s", diff)

@@ -20,7 +20,7 @@ func ExampleDecide() {
 	}
 
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	outcome := policy.Outcome{Class: policy.Classify(503, policy.KindStatus), Status: 503}
+	outcome := policy.Outcome{Verdict: policy.VerdictOf(policy.Classify(503, policy.KindStatus)), Status: 503}
 	var state record.State
 	for {
 		d := policy.Decide(schedule, state, outcome, now, 0.5)

@@ -286,7 +286,7 @@ func drawChance(t *rapid.T, timeout time.Duration) chance {
 func failAll(s Schedule, from int, first time.Time, c chance) []attempted {
 	var walk []attempted
 	state := record.State{Attempt: from}
-	o := Outcome{Class: ClassTransient}
+	o := Outcome{Verdict: VerdictOf(ClassTransient)}
 	at := first
 	begin := at.Add(-c.taken())
 	written := begin

@@ -38,16 +38,44 @@ const (
 	KindProtocol Kind = "protocol"
 )
 
+// Treatment is what a rule says is to be done about an outcome; the values are those
+// of the key action of endpoint.rules.
+type Treatment string
+
+// The treatments. The zero value is none of them, and is treated as TreatLimited: no
+// record is lost for want of a rule.
+const (
+	TreatDone       Treatment = "done"        // the endpoint accepted the record
+	TreatRetry      Treatment = "retry"       // the next step
+	TreatLimited    Treatment = "limited"     // the next step, at most limited_attempts times
+	TreatThrottle   Treatment = "throttle"    // it waits, no attempt is spent, the whole endpoint is slowed
+	TreatDeadLetter Treatment = "dead_letter" // to the dead-letter topic at once
+	TreatReview     Treatment = "review"      // to the review topic if there is one, else a dead letter
+	TreatHold       Treatment = "hold"        // it waits where it is, no attempt is spent, the breaker opens
+	TreatStop       Treatment = "stop"        // as hold, and the relay stops until an operator resumes it
+)
+
+// Verdict is what a rule, or the endpoint itself, says about an outcome.
+type Verdict struct {
+	Treatment Treatment
+	Class     Class
+	DLT       string // of TreatDeadLetter: the topic that the rule names; empty: the relay's
+	Spoken    bool   // the endpoint said so itself (Retryd-Action): it tells of the record, not of the endpoint
+	Doubtful  bool   // of TreatHold: a matter of the record while the endpoint accepts others (404, 405, 415)
+}
+
 // Outcome is the result of one HTTP attempt.
 type Outcome struct {
-	Class      Class // ClassNone: delivered
+	Verdict
 	Kind       Kind
-	Status     int    // HTTP status; 0 without a response
-	Error      string // one line, at most 256 bytes, without credentials; empty if delivered
-	Response   []byte // start of the response body, at most 1 KiB; only on a failure
-	AppVersion string // from the configured response header
+	Status     int           // HTTP status; 0 without a response
+	Unreached  bool          // there was no connection, or it broke before a response: it tells of the endpoint, whatever the record
+	Wait       time.Duration // how long the endpoint asked to wait, bounded (Retryd-Delay, Retry-After); 0: it did not
+	Error      string        // one line, at most 256 bytes, without credentials; empty if delivered
+	Response   []byte        // start of the response body, at most 1 KiB; only on a failure
+	AppVersion string        // from the configured response header
 	Duration   time.Duration
 }
 
 // Delivered reports whether the endpoint accepted the record.
-func (o Outcome) Delivered() bool { return o.Class == ClassNone }
+func (o Outcome) Delivered() bool { return o.Treatment == TreatDone }

@@ -43,7 +43,7 @@ func drawState(t *rapid.T) record.State {
 }
 
 func drawFailure(t *rapid.T) Outcome {
-	return Outcome{Class: rapid.SampledFrom([]Class{ClassTransient, ClassUnknown}).Draw(t, "class")}
+	return Outcome{Verdict: VerdictOf(rapid.SampledFrom([]Class{ClassTransient, ClassUnknown}).Draw(t, "class"))}
 }
 
 func drawUniform(t *rapid.T) float64 {
@@ -121,7 +121,7 @@ func TestAForwardKeepsItsBounds(t *testing.T) {
 		s, state := drawSchedule(t), drawState(t)
 		state.Attempt = rapid.IntRange(0, max(len(s.Steps)-1, 0)).Draw(t, "attempt in the schedule")
 		state.Trace = marks(rapid.IntRange(0, state.Attempt).Draw(t, "marks in the schedule"))
-		d := Decide(s, state, Outcome{Class: ClassTransient}, now, drawUniform(t))
+		d := Decide(s, state, Outcome{Verdict: VerdictOf(ClassTransient)}, now, drawUniform(t))
 		if d.Action == ActionForward {
 			requireBounds(t, s, state, d)
 		}
@@ -142,7 +142,7 @@ func TestASpentBudgetKeepsItsBounds(t *testing.T) {
 		late := drawDuration(t, 0, 10*time.Minute, "late")
 		remaining := drawDuration(t, -time.Minute, 2*time.Minute, "remaining")
 		state := record.State{FirstFailure: now.Add(remaining - s.Budget - late), Late: late}
-		d := Decide(s, state, Outcome{Class: ClassTransient}, now, drawUniform(t))
+		d := Decide(s, state, Outcome{Verdict: VerdictOf(ClassTransient)}, now, drawUniform(t))
 		if d.Action != ActionForward {
 			if s.Budget+late-remaining < s.Lifetime && remaining >= step.wait(1) {
 				t.Fatalf("%v remain, and still %+v", remaining, d)
@@ -189,7 +189,7 @@ func TestDefaultBudgetLastsForTheWholeWalk(t *testing.T) {
 		var state record.State
 		at := now
 		for i, step := range s.Steps {
-			o := Outcome{Class: ClassTransient}
+			o := Outcome{Verdict: VerdictOf(ClassTransient)}
 			d := Decide(s, state, o, at, math.Nextafter(1, 0))
 			if d.Action != ActionForward || d.Delay < step.Delay {
 				t.Fatalf("step %d of %d: %+v", i+1, len(s.Steps), d)

@@ -109,7 +109,7 @@ func TestFiftyRelaysAndADeadClusterAreOneLine(t *testing.T) {
 }
 
 func TestEndpointThatGivesNoAnswer(t *testing.T) {
-	refused := policy.Outcome{Class: policy.ClassTransient, Kind: policy.KindRefused, Error: "connect h:80: connection refused"}
+	refused := policy.Outcome{Verdict: policy.VerdictOf(policy.ClassTransient), Kind: policy.KindRefused, Error: "connect h:80: connection refused"}
 	synctest.Test(t, func(t *testing.T) {
 		r, logs := observed(t)
 		problems := func() int { return len(r.relay.Status().Problems) }
@@ -119,7 +119,7 @@ func TestEndpointThatGivesNoAnswer(t *testing.T) {
 		if problems() != 0 {
 			t.Fatalf("a problem after %d attempts", manyUnanswered-1)
 		}
-		r.relay.noteAnswer(policy.Outcome{Class: policy.ClassUnknown, Kind: policy.KindStatus, Status: 500})
+		r.relay.noteAnswer(policy.Outcome{Verdict: policy.VerdictOf(policy.ClassUnknown), Kind: policy.KindStatus, Status: 500})
 		for range manyUnanswered - 1 {
 			r.relay.noteAnswer(refused)
 		}
@@ -133,7 +133,7 @@ func TestEndpointThatGivesNoAnswer(t *testing.T) {
 			t.Errorf("ready %v, problems %v, want it ready with %q", s.Ready, s.Problems, want)
 		}
 		time.Sleep(time.Minute)
-		r.relay.noteAnswer(policy.Outcome{Class: policy.ClassUnknown, Kind: policy.KindStatus, Status: 500})
+		r.relay.noteAnswer(policy.Outcome{Verdict: policy.VerdictOf(policy.ClassUnknown), Kind: policy.KindStatus, Status: 500})
 		if problems() != 0 {
 			t.Error("it has answered, and the problem is still there")
 		}
@@ -151,7 +151,7 @@ func TestEndpointThatGivesNoAnswer(t *testing.T) {
 func TestPauseSaysWhyAndUntilWhen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, logs := observed(t)
-		r.relay.noteRefusal(policy.Outcome{Class: policy.ClassEndpoint, Error: "status 401"})
+		r.relay.noteRefusal(policy.Outcome{Verdict: policy.VerdictOf(policy.ClassEndpoint), Error: "status 401"})
 		for pause := time.Second; pause < time.Minute; pause *= 2 {
 			r.relay.paused(pause, policy.ClassEndpoint)
 			time.Sleep(pause)
@@ -165,7 +165,7 @@ func TestPauseSaysWhyAndUntilWhen(t *testing.T) {
 		if n := len(r.relay.Status().Problems); n != 0 {
 			t.Errorf("%d problems after the pause", n)
 		}
-		r.relay.noteRefusal(policy.Outcome{Class: policy.ClassThrottled, Error: "status 429"})
+		r.relay.noteRefusal(policy.Outcome{Verdict: policy.VerdictOf(policy.ClassThrottled), Error: "status 429"})
 		r.relay.paused(time.Second, policy.ClassThrottled)
 		want = "delivery pauses until 00:01:04 UTC, no attempt is spent: status 429: the endpoint asks for fewer requests"
 		if got := r.relay.Status().Problems[0].Text; got != want {

@@ -181,7 +181,7 @@ func TestDeadLetterTooLargeEvenTrimmedIsHeldAndWrittenAgain(t *testing.T) {
 // forwarded does what a worker does after an attempt that failed.
 func forwarded(r *rig, j *job) {
 	now := time.Now()
-	o := policy.Outcome{Class: policy.ClassTransient, Kind: policy.KindStatus, Status: 503, Error: "status 503"}
+	o := policy.Outcome{Verdict: policy.VerdictOf(policy.ClassTransient), Kind: policy.KindStatus, Status: 503, Error: "status 503"}
 	d := policy.Decide(r.relay.schedule, j.state, o, now, 0)
 	to := r.relay.routes.Load().target(d)
 	r.judged(j, &move{decision: d, to: to, at: now, state: policy.Advance(j.state, o, d, to.topic, now)})
