@@ -18,6 +18,9 @@ type Config struct {
 	ForwardHeaders   []string          `mapstructure:"forward_headers"`    // record headers sent on; a trailing * matches any rest
 	CaptureResponse  bool              `mapstructure:"capture_response"`   // keep the start of a failed response in x-response
 	AppVersionHeader string            `mapstructure:"app_version_header"` // response header copied to x-app-version
+	Rate             Rate              `mapstructure:"rate"`
+	Adaptive         bool              `mapstructure:"adaptive"`    // the limit of attempts at a time follows the endpoint's latency, up to MaxInFlight
+	RetryShare       float64           `mapstructure:"retry_share"` // of the capacity that retries may use while main records wait, above 0 and below 1
 	Breaker          Breaker           `mapstructure:"breaker"`
 }
 
@@ -26,11 +29,6 @@ type Basic struct {
 	Username     string `mapstructure:"username"`
 	Password     Secret `mapstructure:"password"`
 	PasswordFile string `mapstructure:"password_file"`
-}
-
-// Breaker switches the circuit breaker.
-type Breaker struct {
-	Enabled bool `mapstructure:"enabled"`
 }
 
 // DefaultConfig returns the defaults; URL has none.
@@ -43,6 +41,7 @@ func DefaultConfig() Config {
 		LimitedAttempts: 3,
 		ForwardHeaders:  []string{"traceparent", "tracestate", "ce_*"},
 		CaptureResponse: true,
-		Breaker:         Breaker{Enabled: true},
+		RetryShare:      0.5,
+		Breaker:         defaultBreaker(),
 	}
 }

@@ -37,6 +37,17 @@ func TestValidateNamesKeyAndFix(t *testing.T) {
 			"success[2]: 199 is no final HTTP status, must be 200 to 599",
 			"success[3]: 600 is no final HTTP status, must be 200 to 599",
 		}},
+		{"rate", func(c *Config) { c.Rate = Rate{PerSecond: -1, Burst: -1} }, []string{
+			"rate.per_second: is -1, must be 0 (no limit) to 1000000", "rate.burst: is -1, must not be negative"}},
+		{"burst without a rate", func(c *Config) { c.Rate.Burst = 5 }, []string{
+			"rate.burst: is 5, but rate.per_second sets no limit; set it or remove the burst"}},
+		{"retry share", func(c *Config) { c.RetryShare = 1 }, []string{"retry_share: is 1, must be above 0 and below 1"}},
+		{"breaker", func(c *Config) { c.Breaker = Breaker{FailureShare: 1.5, Ramp: -1} }, []string{
+			"breaker.window: is 0s, must be positive", "breaker.min_calls: is 0, must be at least 1",
+			"breaker.failure_share: is 1.5, must be above 0 and at most 1", "breaker.probe_interval: is 0s, must be positive",
+			"breaker.ramp: is -1ns, must not be negative; 0s is no ramp"}},
+		{"probe interval", func(c *Config) { c.Breaker.MaxProbeInterval = time.Millisecond }, []string{
+			"breaker.max_probe_interval: 1ms is shorter than breaker.probe_interval (1s)"}},
 		{"content type", func(c *Config) { c.ContentType = "a\nb" }, []string{
 			"content_type: must be a media type in visible ASCII, for example application/json"}},
 		{"app version", func(c *Config) { c.AppVersionHeader = "x y" }, []string{`app_version_header: "x y" is no header name`}},

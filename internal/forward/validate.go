@@ -16,6 +16,9 @@ func (c Config) Validate() []error {
 		errs = append(errs, fmt.Errorf("url: %w", err))
 	}
 	errs = append(errs, c.limitErrors()...)
+	errs = append(errs, c.Rate.errors()...)
+	errs = append(errs, retryShareErrors(c.RetryShare)...)
+	errs = append(errs, c.Breaker.errors()...)
 	errs = append(errs, c.headerErrors()...)
 	return append(errs, c.credentialErrors()...)
 }
