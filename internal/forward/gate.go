@@ -1,168 +1,229 @@
 package forward
 
 import (
-	"context"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/sony/gobreaker/v2"
+
 	"github.com/retryd/retryd/internal/policy"
 )
 
-// The shortest and the longest pause of a gate; in between it doubles.
-const (
-	minPause = time.Second
-	maxPause = time.Minute
-)
-
-// Gate pauses a relay while its endpoint refuses everything: an outcome of class
-// endpoint or throttled closes it, for 1 s at first. After a pause one attempt is
-// let through as a probe. If that fails in the same way the next pause is twice as
-// long, up to 60 s; whatever else comes of it opens the gate.
+// Gate guards one endpoint: it says which attempt may start now, and what its outcome may
+// be taken for. It has a circuit breaker, pauses by hand and by the endpoint's own word
+// (429), limits for attempts at a time and for their rate, a ramp after each pause, and
+// fair shares for main and retries.
 //
-// Whoever enters must hand the Pass back, by Leave or by Cancel, or a probe would
-// be waited for without end. A Gate starts no goroutine.
+// Invariants:
+//   - while the breaker is open nothing starts but one probe at a time, and nothing is
+//     judged: neither a probe nor what was under way when it opened;
+//   - a pass is handed back exactly once, by Leave, LeaveHealth or Cancel;
+//   - whoever was refused is told by wake when another try is worth it, or was given the
+//     time.
+//
+// It starts no goroutine and never blocks.
 type Gate struct {
-	onChange func(paused time.Duration, cause policy.Class)
+	limited   int           // refusals that make it a matter of the record
+	judges    bool          // failures open the breaker
+	asks      bool          // the endpoint's health can be asked for
+	probeWait time.Duration // the first, and the longest
+	mostWait  time.Duration
+	onChange  func(State)
+	wake      func()
+	breaker   *gobreaker.TwoStepCircuitBreaker[struct{}]
 
-	// generation counts openings and closings; it is odd while the gate is closed.
-	// A pass of an earlier generation tells nothing about the present one. It is
-	// written under mu, and read without it by passes through the open gate.
+	// generation counts openings and closings of the breaker. A pass of an earlier one tells
+	// nothing about the present. It is written under mu.
 	generation atomic.Uint64
 
-	mu      sync.Mutex
-	pause   time.Duration // the present or last one; 0 if the gate is open
-	until   time.Time     // end of the pause
-	probing bool          // the probe is under way
-	changed chan struct{} // closed when waiters have to look again
+	mu       sync.Mutex
+	evidence evidence
+	tripped  bool // by the outcome that is being told, see trips
+	state    State
+	interval time.Duration // between the last probe and the next
+	probes   int           // since it opened
+	shares   shares
+	limits   limits
+	throttle throttle
+	halted   bool
+	refused  bool // somebody waits for wake
 }
 
-// Pass is the right to make one attempt.
+// State is what a gate tells of itself.
+type State struct {
+	Phase policy.Phase
+	Cause policy.Fault // why it is open, or policy.FaultThrottled while a closed one pauses
+	Until time.Time    // of the pause, if it is one: when an attempt is made again
+	Error string       // what the endpoint said last, or how it failed
+}
+
+// Paused reports whether delivery pauses.
+func (s State) Paused() bool { return s.Cause != policy.FaultNone }
+
+// Pass is the right to make one attempt, or to ask for the endpoint's health.
 type Pass struct {
-	generation uint64
+	Lane       Lane // whose record is to be attempted
+	Health     bool // no attempt: ask for the endpoint's health, and LeaveHealth
 	probe      bool
+	generation uint64
+	started    time.Time
+	done       func(error)
+	limited    held
 }
 
-// NewGate returns an open gate. onChange is told of every pause and of the class of
-// outcome that caused it, and of the opening as 0, in their order; it must not be nil. It is called with the gate locked: it
-// must return at once, and must not call the gate.
-func NewGate(onChange func(paused time.Duration, cause policy.Class)) *Gate {
-	return &Gate{onChange: onChange, changed: make(chan struct{})}
+// NewGate returns a gate whose breaker is closed. onChange is told of each change of its
+// state, in order, with the gate locked: it must return at once and not call the gate.
+// wake is told that somebody who was refused may try again; it is called without the lock.
+func NewGate(c Config, onChange func(State), wake func()) *Gate {
+	g := &Gate{
+		limited: c.LimitedAttempts, judges: c.Breaker.Enabled, asks: c.Health != "",
+		probeWait: c.Breaker.ProbeInterval, mostWait: c.Breaker.MaxProbeInterval,
+		onChange: onChange, wake: wake,
+		state:  State{Phase: policy.PhaseClosed},
+		shares: shares{retry: c.RetryShare},
+		limits: newLimits(c),
+	}
+	g.breaker = newBreaker(c.Breaker, g.trips)
+	return g
 }
 
-// Enter waits until an attempt may be made, or until ctx ends and its error is
-// returned. Through an open gate it takes no lock, and does not look at ctx.
-func (g *Gate) Enter(ctx context.Context) (Pass, error) {
-	for {
-		if generation := g.generation.Load(); !isClosed(generation) {
-			return Pass{generation: generation}, nil
-		}
-		pass, changed, wait := g.tryEnter()
-		if changed == nil {
-			return pass, nil
-		}
-		if err := waitFor(ctx, changed, wait); err != nil {
-			return Pass{}, err
-		}
-	}
-}
-
-// tryEnter returns a pass if the gate is open by now, and the probe's pass if the
-// pause is over and there is no probe yet. Otherwise it returns what to wait for: a
-// change, and the end of the pause if that is still to come.
-func (g *Gate) tryEnter() (pass Pass, changed <-chan struct{}, wait time.Duration) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	generation := g.generation.Load()
-	switch wait = time.Until(g.until); {
-	case !isClosed(generation):
-		return Pass{generation: generation}, nil, 0
-	case g.probing:
-		return Pass{}, g.changed, 0
-	case wait > 0:
-		return Pass{}, g.changed, wait
-	}
-	g.probing = true
-	return Pass{generation: generation, probe: true}, nil, 0
-}
-
-// waitFor waits for changed, for ctx, and for the time if it is positive.
-func waitFor(ctx context.Context, changed <-chan struct{}, wait time.Duration) error {
-	var over <-chan time.Time
-	if wait > 0 {
-		timer := time.NewTimer(wait)
-		defer timer.Stop()
-		over = timer.C
-	}
-	select {
-	case <-changed:
-	case <-over:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	return nil
-}
-
-// Stale reports whether the gate has closed or opened since the pass was given: an
-// attempt with it would not be the one that was allowed.
-func (g *Gate) Stale(p Pass) bool { return p.generation != g.generation.Load() }
-
-// Leave hands a pass back with the class of what came of the attempt.
-func (g *Gate) Leave(p Pass, class policy.Class) {
-	refused := class == policy.ClassEndpoint || class == policy.ClassThrottled
-	if !refused && !p.probe {
-		return
-	}
+// TryEnter returns a pass for one of the lanes in which a record waits. Without one, ok
+// is false and again is when to try again; zero: when wake says so.
+func (g *Gate) TryEnter(now time.Time, waits [lanes]bool) (p Pass, again time.Time, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
-	case p.generation != g.generation.Load():
-		// It tells of a time before the last change.
-	case refused:
-		g.close(class)
+	case g.halted || g.state.Phase == policy.PhaseHalfOpen:
+	case g.state.Phase == policy.PhaseOpen && now.Before(g.state.Until):
+		again = g.state.Until
+	case g.state.Phase == policy.PhaseOpen:
+		p, again, ok = g.enterProbe(now, waits)
+	case now.Before(g.throttle.until):
+		again = g.throttle.until
 	default:
-		g.open()
+		p, again, ok = g.enter(now, waits)
 	}
+	g.refused = g.refused || !ok
+	return p, again, ok
 }
 
-// Cancel hands back a pass with which no attempt was made. After a probe's the next
-// caller is the probe.
-func (g *Gate) Cancel(p Pass) {
-	if !p.probe {
-		return
+// enter gives a pass through the closed breaker, under the limits.
+func (g *Gate) enter(now time.Time, waits [lanes]bool) (p Pass, again time.Time, ok bool) {
+	limited, limit, again, ok := g.limits.take(now, g.shares.total())
+	if !ok {
+		return Pass{}, again, false
 	}
+	done, err := g.breaker.Allow()
+	if err != nil { // not while the phase is closed
+		limited.drop()
+		return Pass{}, now.Add(tick), false
+	}
+	p = Pass{
+		Lane: g.shares.pick(waits, limit), generation: g.generation.Load(),
+		started: now, done: done, limited: limited,
+	}
+	g.shares.inFlight[p.Lane]++
+	return p, time.Time{}, true
+}
+
+// Stale reports whether the breaker has opened or closed since the pass was given: an
+// attempt with it would not be the one that was allowed.
+func (g *Gate) Stale(p Pass) bool { return p.generation != g.generation.Load() }
+
+// Cancel hands back a pass with which no attempt was made. After a probe's the next
+// attempt is the probe.
+func (g *Gate) Cancel(p Pass) {
+	g.mu.Lock()
+	g.release(p, true)
+	p.done(errNoEvidence)
+	if p.probe && !g.Stale(p) {
+		g.change(State{Phase: policy.PhaseOpen, Cause: g.state.Cause, Until: time.Now(), Error: g.state.Error})
+	}
+	g.unlock()
+}
+
+// Open reports whether the breaker is open, or a probe under way.
+func (g *Gate) Open() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if p.generation == g.generation.Load() {
-		g.probing = false
+	return g.state.Phase != policy.PhaseClosed
+}
+
+// Halt lets nothing start until Resume, whatever the endpoint does. What is under way
+// goes on and is judged.
+func (g *Gate) Halt() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.halted = true
+}
+
+// Resume ends Halt.
+func (g *Gate) Resume() {
+	g.mu.Lock()
+	g.halted = false
+	g.unlock()
+}
+
+// release gives back what a pass has of the limits. mu is held.
+func (g *Gate) release(p Pass, unused bool) {
+	if !p.Health {
+		g.shares.inFlight[p.Lane]--
+	}
+	if unused {
+		p.limited.drop()
+		return
+	}
+	p.limited.record()
+}
+
+// unlock unlocks mu and wakes who was refused.
+func (g *Gate) unlock() {
+	wake := g.refused
+	g.refused = false
+	g.mu.Unlock()
+	if wake {
 		g.wake()
 	}
 }
 
-// close begins a pause, twice as long as the one that a probe has just ended.
-func (g *Gate) close(cause policy.Class) {
-	generation := g.generation.Load()
-	g.generation.Store(generation + 1 + generation&1) // the next odd one
-	g.pause = min(max(minPause, 2*g.pause), maxPause)
-	g.until = time.Now().Add(g.pause)
-	g.probing = false
-	g.wake()
-	g.onChange(g.pause, cause)
+// change makes a state known. mu is held.
+func (g *Gate) change(s State) {
+	g.state = s
+	g.onChange(s)
 }
 
-// open ends the pause.
-func (g *Gate) open() {
-	g.generation.Add(1)
-	g.pause = 0
-	g.probing = false
-	g.wake()
-	g.onChange(0, policy.ClassNone)
+// throttle has the endpoint left alone because it asked for that.
+type throttle struct {
+	pause time.Duration // the present or last one; 0: none
+	until time.Time
 }
 
-// wake lets every waiter look again.
-func (g *Gate) wake() {
-	close(g.changed)
-	g.changed = make(chan struct{})
+// note429 begins a pause, twice as long as the one before if that helped nothing. What
+// was under way when one began says nothing new. mu is held.
+func (g *Gate) note429(p Pass, o policy.Outcome, now time.Time) {
+	if o.Treatment != policy.TreatThrottle {
+		if g.throttle.pause > 0 && !p.started.Before(g.throttle.until) {
+			g.throttle = throttle{}
+			g.change(State{Phase: policy.PhaseClosed})
+		}
+		return
+	}
+	if p.started.Before(g.throttle.until) {
+		return
+	}
+	g.throttle.pause = min(max(minPause, 2*g.throttle.pause), maxPause)
+	g.throttle.until = now.Add(g.throttle.pause)
+	g.limits.ramp.from = g.throttle.until
+	g.change(State{Phase: policy.PhaseClosed, Cause: policy.FaultThrottled, Until: g.throttle.until, Error: o.Error})
 }
 
-func isClosed(generation uint64) bool { return generation&1 == 1 }
+// tick is when to try again what the library's breaker does not allow yet: it opens for
+// a nanosecond at least.
+const tick = time.Millisecond
+
+// The shortest and the longest pause that a 429 begins.
+const (
+	minPause = time.Second
+	maxPause = time.Minute
+)

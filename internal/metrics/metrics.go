@@ -16,6 +16,9 @@ import (
 // relays and tiers.
 type Metrics struct {
 	attempts            *prometheus.CounterVec
+	breakerOpen         *prometheus.CounterVec
+	breakerState        *prometheus.GaugeVec
+	breakerTransitions  *prometheus.CounterVec
 	commits             *prometheus.CounterVec
 	completedSet        *prometheus.GaugeVec
 	deadLetterRecords   *prometheus.GaugeVec
@@ -23,6 +26,7 @@ type Metrics struct {
 	deliveries          *prometheus.CounterVec
 	deliveryDuration    *prometheus.HistogramVec
 	endToEnd            *prometheus.HistogramVec
+	endpointLimit       *prometheus.GaugeVec
 	endpointPaused      *prometheus.GaugeVec
 	endpointUnreachable *prometheus.GaugeVec
 	escalations         *prometheus.CounterVec
@@ -32,6 +36,7 @@ type Metrics struct {
 	inFlight            *prometheus.GaugeVec
 	kafkaReachable      prometheus.Gauge
 	lag                 *prometheus.GaugeVec
+	limitSeconds        *prometheus.CounterVec
 	lateness            *prometheus.HistogramVec
 	logLinesDropped     prometheus.Counter
 	logWriteErrors      prometheus.Counter
@@ -57,6 +62,12 @@ func New(reg prometheus.Registerer, version string) *Metrics {
 		attempts: d.counter("retryd_attempts_total",
 			"POSTs by the attempt that they were, 1 for a record's first, and by what came of them. A record that is held makes the same attempt again.",
 			"relay", "attempt", "outcome"),
+		breakerOpen: d.counter("retryd_breaker_open_seconds_total",
+			"Time for which the circuit breaker was open or probing, counted once a second.", "relay"),
+		breakerState: d.gauge("retryd_breaker_state",
+			"1 for the state that the circuit breaker is in (closed: attempts are made; open: none; half_open: a probe is under way), 0 for the others.", "relay", "state"),
+		breakerTransitions: d.counter("retryd_breaker_transitions_total",
+			"Changes of the circuit breaker's state, by the state that it went into and by what it is or was open for. Each probe is one into half_open and one out of it.", "relay", "state", "cause"),
 		commits: d.counter("retryd_commits_total",
 			"Offset commits, by whether the group's coordinator acknowledged them.", "relay", "tier", "result"),
 		completedSet: d.gauge("retryd_completed_set_ratio",
@@ -75,8 +86,10 @@ func New(reg prometheus.Registerer, version string) *Metrics {
 		endToEnd: d.histogram("retryd_end_to_end_seconds",
 			"Time from the timestamp of the main record, or of one that was written straight into a tier, until the endpoint accepted it, with all waits and attempts.",
 			endToEndBuckets(), "relay"),
+		endpointLimit: d.gauge("retryd_endpoint_limit",
+			"How many POSTs there may be at a time now: max_in_flight, or less by the adaptive limit or while delivery comes back after a pause; 0 during one.", "relay"),
 		endpointPaused: d.gauge("retryd_endpoint_paused",
-			"1 while delivery pauses because the endpoint or its configuration is at fault, else 0.", "relay"),
+			"1 while delivery pauses, since the circuit breaker is open or the endpoint asks for fewer requests (429), else 0.", "relay"),
 		endpointUnreachable: d.gauge("retryd_endpoint_unreachable",
 			"1 after five POSTs in a row that got no answer at all (refused, reset, DNS, TLS, timeout), until one gets one, else 0.", "relay"),
 		escalations: d.counter("retryd_escalations_total",
@@ -96,6 +109,8 @@ func New(reg prometheus.Registerer, version string) *Metrics {
 			"relay", "tier", "partition", "state"),
 		lateness: d.histogram("retryd_lateness_seconds",
 			"Time from the moment a record was due until its POST started, whatever the cause.", latenessBuckets(), "relay", "tier"),
+		limitSeconds: d.counter("retryd_limit_seconds_total",
+			"Time for which records were due and a limit kept them back, looked at once a second: max_in_flight (in_flight), rate, the adaptive limit, or the ramp after a pause.", "relay", "limit"),
 		logLinesDropped: d.counter("retryd_log_lines_dropped_total",
 			"Log lines of failed attempts, forwards, re-parks and dead letters that were left out because there were too many.").WithLabelValues(),
 		logWriteErrors: d.counter("retryd_log_write_errors_total",

@@ -92,10 +92,38 @@ func TestEachMethodMovesItsSeriesAndNoOther(t *testing.T) {
 			map[string]float64{}},
 		{"in flight", func(_ *Metrics, r *Relay, _ *Tier) { r.InFlight(1); r.InFlight(1); r.InFlight(-1) },
 			map[string]float64{"retryd_attempts_in_flight{relay=loans}": 1}},
-		{"paused", func(_ *Metrics, r *Relay, _ *Tier) { r.EndpointPaused(true) },
+		{"throttled", func(_ *Metrics, r *Relay, _ *Tier) { r.Gate(policy.PhaseClosed, policy.FaultThrottled) },
 			map[string]float64{"retryd_endpoint_paused{relay=loans}": 1}},
-		{"paused no more", func(_ *Metrics, r *Relay, _ *Tier) { r.EndpointPaused(true); r.EndpointPaused(false) },
-			map[string]float64{}},
+		{"throttled no more", func(_ *Metrics, r *Relay, _ *Tier) {
+			r.Gate(policy.PhaseClosed, policy.FaultThrottled)
+			r.Gate(policy.PhaseClosed, policy.FaultNone)
+		}, map[string]float64{}},
+		{"breaker open, and a probe that fails for another reason", func(_ *Metrics, r *Relay, _ *Tier) {
+			r.Gate(policy.PhaseOpen, policy.FaultUnreachable)
+			r.Gate(policy.PhaseHalfOpen, policy.FaultUnreachable)
+			r.Gate(policy.PhaseOpen, policy.FaultFailing)
+		}, map[string]float64{
+			"retryd_endpoint_paused{relay=loans}":                                             1,
+			"retryd_breaker_state{relay=loans,state=open}":                                    1,
+			"retryd_breaker_transitions_total{cause=unreachable,relay=loans,state=open}":      1,
+			"retryd_breaker_transitions_total{cause=unreachable,relay=loans,state=half_open}": 1,
+			"retryd_breaker_transitions_total{cause=failing,relay=loans,state=open}":          1,
+		}},
+		{"breaker closed again", func(_ *Metrics, r *Relay, _ *Tier) {
+			r.Gate(policy.PhaseOpen, policy.FaultRejecting)
+			r.Gate(policy.PhaseHalfOpen, policy.FaultRejecting)
+			r.Gate(policy.PhaseClosed, policy.FaultNone)
+		}, map[string]float64{
+			"retryd_breaker_transitions_total{cause=rejecting,relay=loans,state=open}":      1,
+			"retryd_breaker_transitions_total{cause=rejecting,relay=loans,state=half_open}": 1,
+			"retryd_breaker_transitions_total{cause=rejecting,relay=loans,state=closed}":    1,
+		}},
+		{"breaker open for a while", func(_ *Metrics, r *Relay, _ *Tier) { r.BreakerOpen(1500 * time.Millisecond) },
+			map[string]float64{"retryd_breaker_open_seconds_total{relay=loans}": 1.5}},
+		{"limit", func(_ *Metrics, r *Relay, _ *Tier) { r.Limit(16); r.Limit(3) },
+			map[string]float64{"retryd_endpoint_limit{relay=loans}": 3}},
+		{"kept back by a limit", func(_ *Metrics, r *Relay, _ *Tier) { r.Limiting(policy.LimitRate, time.Second) },
+			map[string]float64{"retryd_limit_seconds_total{limit=rate,relay=loans}": 1}},
 		{"ready", func(_ *Metrics, r *Relay, _ *Tier) { r.Ready(true) },
 			map[string]float64{"retryd_relay_ready{relay=loans}": 1}},
 		{"dead letter", func(_ *Metrics, r *Relay, _ *Tier) { r.DeadLettered(policy.ReasonExhausted, policy.ClassTransient) },
@@ -175,6 +203,9 @@ func TestEachMethodMovesItsSeriesAndNoOther(t *testing.T) {
 			reg, m, r, tier := oneOfEach()
 			tt.call(m, r, tier)
 			tt.want["retryd_build_info{goversion="+runtime.Version()+",version=1.2.3}"] = 1
+			if tt.want["retryd_breaker_state{relay=loans,state=open}"] == 0 {
+				tt.want["retryd_breaker_state{relay=loans,state=closed}"] = 1
+			}
 			if diff := cmp.Diff(tt.want, snapshot(t, reg)); diff != "" {
 				t.Error(diff)
 			}
@@ -186,23 +217,28 @@ func TestSeriesExistBeforeAnythingHappens(t *testing.T) {
 	reg, _, _, _ := oneOfEach()
 	classes, reasons := len(policy.Classes()), len(policy.Reasons())
 	for name, want := range map[string]int{
-		"retryd_deliveries_total":        2 * (1 + 2*len(failures())), // two tiers; delivered, failed and held
-		"retryd_attempts_total":          2 * 3,                       // the first and that of tier 1
-		"retryd_dead_letters_total":      reasons * (classes + 1),
-		"retryd_reparks_total":           2,
-		"retryd_end_to_end_seconds":      1,
-		"retryd_kafka_reachable":         1,
-		"retryd_log_write_errors_total":  1,
-		"retryd_endpoint_unreachable":    1,
-		"retryd_lag_records":             0, // no partition is owned yet
-		"retryd_dead_letter_records":     0, // not measured yet: 0 would say that there is none
-		"retryd_commits_total":           2 * 2,
-		"retryd_completed_set_ratio":     2,
-		"retryd_paused_partitions":       2 * 3,
-		"retryd_produce_errors_total":    2, // tier 1 and the dead-letter topic
-		"retryd_lateness_seconds":        2,
-		"retryd_relay_ready":             1,
-		"retryd_log_lines_dropped_total": 1,
+		"retryd_deliveries_total":           2 * (1 + 2*len(failures())), // two tiers; delivered, failed and held
+		"retryd_attempts_total":             2 * 3,                       // the first and that of tier 1
+		"retryd_dead_letters_total":         reasons * (classes + 1),
+		"retryd_reparks_total":              2,
+		"retryd_end_to_end_seconds":         1,
+		"retryd_kafka_reachable":            1,
+		"retryd_log_write_errors_total":     1,
+		"retryd_endpoint_unreachable":       1,
+		"retryd_lag_records":                0, // no partition is owned yet
+		"retryd_dead_letter_records":        0, // not measured yet: 0 would say that there is none
+		"retryd_commits_total":              2 * 2,
+		"retryd_completed_set_ratio":        2,
+		"retryd_paused_partitions":          2 * 3,
+		"retryd_produce_errors_total":       2, // tier 1 and the dead-letter topic
+		"retryd_lateness_seconds":           2,
+		"retryd_relay_ready":                1,
+		"retryd_breaker_state":              3,
+		"retryd_breaker_transitions_total":  3 * 4,
+		"retryd_breaker_open_seconds_total": 1,
+		"retryd_limit_seconds_total":        4,
+		"retryd_endpoint_limit":             1,
+		"retryd_log_lines_dropped_total":    1,
 	} {
 		if got, err := testutil.GatherAndCount(reg, name); got != want || err != nil {
 			t.Errorf("%s: %d series (%v), want %d", name, got, err, want)

@@ -18,6 +18,7 @@ type Relay struct {
 	name        string
 	inFlight    prometheus.Gauge
 	paused      prometheus.Gauge
+	gate        gate
 	unreachable prometheus.Gauge
 	ready       prometheus.Gauge
 	attempts    []counters[Result] // of the first attempt, the second and so on
@@ -35,6 +36,7 @@ func (m *Metrics) Relay(name string, steps int) *Relay {
 		name:        name,
 		inFlight:    m.inFlight.WithLabelValues(name),
 		paused:      m.endpointPaused.WithLabelValues(name),
+		gate:        m.newGate(name),
 		unreachable: m.endpointUnreachable.WithLabelValues(name),
 		ready:       m.relayReady.WithLabelValues(name),
 		endToEnd:    m.endToEnd.WithLabelValues(name),
@@ -85,9 +87,6 @@ func (r *Relay) SetDeadLetterRecords(n int64) {
 
 // InFlight adds n POSTs to those that are being made: 1 before one, -1 after it.
 func (r *Relay) InFlight(n int) { r.inFlight.Add(float64(n)) }
-
-// EndpointPaused tells whether delivery pauses.
-func (r *Relay) EndpointPaused(paused bool) { set(r.paused, paused) }
 
 // EndpointUnreachable tells whether the endpoint gives no answer at all.
 func (r *Relay) EndpointUnreachable(unreachable bool) { set(r.unreachable, unreachable) }

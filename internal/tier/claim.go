@@ -7,6 +7,7 @@ import (
 
 	"github.com/IBM/sarama"
 
+	"github.com/retryd/retryd/internal/forward"
 	"github.com/retryd/retryd/internal/metrics"
 	"github.com/retryd/retryd/internal/policy"
 	"github.com/retryd/retryd/internal/record"
@@ -146,6 +147,14 @@ func (c *claim) offer() {
 	if may {
 		c.relay.turns.add(c)
 	}
+}
+
+// lane is what the claim's attempts take their share of the capacity from.
+func (c *claim) lane() forward.Lane {
+	if c.consumer.source.main() {
+		return forward.LaneMain
+	}
+	return forward.LaneRetry
 }
 
 // nudge makes run look again; it does not block.

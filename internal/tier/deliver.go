@@ -11,26 +11,25 @@ import (
 	"github.com/retryd/retryd/internal/record"
 )
 
-// work attempts records until the turns are over. It takes a record only when the gate
-// lets it: while the endpoint is left alone, records wait in their windows. busy tells
-// how long it has been with one record.
+// work attempts records until the turns are over. busy tells how long it has been with
+// one record.
 func (r *Relay) work(ctx context.Context, busy *pulse) {
 	var room record.Room // for what an attempt is about, so that it pins no fetch response
 	for {
-		pass, err := r.gate.Enter(ctx)
-		if err != nil {
-			return
-		}
-		j := r.turns.next()
-		if j == nil {
-			r.gate.Cancel(pass)
+		j, pass, ok := r.turns.next()
+		if !ok {
 			return
 		}
 		busy.beat(r.age())
-		if j.lent {
-			j.lent = room.Take(&j.record)
+		switch {
+		case pass.Health:
+			r.gate.LeaveHealth(pass, r.client.Healthy(ctx))
+		default:
+			if j.lent {
+				j.lent = room.Take(&j.record)
+			}
+			r.handle(ctx, j, pass)
 		}
-		r.handle(ctx, j, pass)
 		busy.rest()
 	}
 }
@@ -69,29 +68,47 @@ func (r *Relay) attempt(ctx context.Context, j *job, pass forward.Pass, start ti
 		j.claim.giveBack(j, start)
 		return
 	}
-	r.noteRefusal(outcome)
-	r.gate.Leave(pass, outcome.Class)
 	r.noteAnswer(outcome)
+	ruling, again := r.gate.Leave(pass, forward.Call{
+		Record: j.state.EventID, First: j.state.Attempt == 0, Refusals: &j.refusals,
+	}, outcome)
+	r.act(j, outcome, ruling, late, again)
+}
 
+// act does what follows from an attempt. again is for how long a record that is held
+// waits at least.
+func (r *Relay) act(j *job, outcome policy.Outcome, ruling forward.Ruling, late, again time.Duration) {
 	now := time.Now()
-	judged := j.state
-	judged.Late += late
-	d := policy.Decide(r.schedule, judged, outcome, now, r.uniform())
-	consumer.attempted(j, outcome, d, now)
-	consumer.logAttempt(j, outcome, late)
+	state, d := r.decide(j, &outcome, ruling, late, now)
+	j.claim.consumer.attempted(j, outcome, d, now)
+	j.claim.consumer.logAttempt(j, outcome, late)
 	switch d.Action {
 	case policy.ActionDone:
 		j.claim.complete(j)
-	case policy.ActionHold: // not judged; behind what is due already, so that probes rotate
-		j.claim.giveBack(j, now)
+	case policy.ActionHold: // behind what is due already, so that probes rotate
+		j.claim.giveBack(j, now.Add(again))
 	default:
 		to := r.routes.Load().target(d)
 		j.claim.judged(j, &move{
 			decision: d, to: to, at: now, outcome: outcome,
-			state: policy.Advance(judged, outcome, d, to.topic, now),
+			state: policy.Advance(state, outcome, d, to.topic, now),
 		})
 		r.send(j)
 	}
+}
+
+// decide judges an attempt as far as the gate allows, and returns the state that it was
+// judged by. An outcome that the record is to blame for is changed into one that says so.
+func (r *Relay) decide(j *job, o *policy.Outcome, ruling forward.Ruling, late time.Duration, now time.Time) (record.State, policy.Decision) {
+	state := j.state
+	switch ruling {
+	case forward.Hold:
+		return state, policy.Decision{Action: policy.ActionHold}
+	case forward.Blame:
+		state, *o = policy.Blame(r.schedule, state, *o)
+	}
+	state.Late += late
+	return state, policy.Decide(r.schedule, state, *o, now, r.uniform())
 }
 
 // attempted counts an attempt.

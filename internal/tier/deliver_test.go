@@ -19,8 +19,8 @@ import (
 	"github.com/retryd/retryd/test/harness"
 )
 
-// withEndpoint gives a rig an endpoint and a gate, so that the test can be its worker.
-func withEndpoint(t *testing.T, r *rig, plan harness.Plan) (*harness.Endpoint, *atomic.Int64) {
+// withEndpoint gives a rig an endpoint, so that the test can be its worker.
+func withEndpoint(t *testing.T, r *rig, plan harness.Plan) *harness.Endpoint {
 	t.Helper()
 	endpoint := harness.StartEndpoint(t, plan)
 	c := forward.DefaultConfig()
@@ -30,14 +30,8 @@ func withEndpoint(t *testing.T, r *rig, plan harness.Plan) (*harness.Endpoint, *
 		t.Fatal(err)
 	}
 	t.Cleanup(client.Close)
-	pauses := new(atomic.Int64)
 	r.relay.client = client
-	r.relay.gate = forward.NewGate(func(d time.Duration, _ policy.Class) {
-		if d > 0 {
-			pauses.Add(1)
-		}
-	})
-	return endpoint, pauses
+	return endpoint
 }
 
 // readNow lets the claim read one record that is due, outside of fake time.
@@ -51,15 +45,15 @@ func (r *rig) readNow(t *testing.T) *job {
 func TestEndpointAtFaultSpendsNoAttempt(t *testing.T) {
 	r := tierRig(t)
 	defer r.stop()
-	endpoint, pauses := withEndpoint(t, r, func(harness.Request) harness.Answer { return harness.Answer{Status: http.StatusUnauthorized} })
+	endpoint := withEndpoint(t, r, func(harness.Request) harness.Answer { return harness.Answer{Status: http.StatusUnauthorized} })
 	j := r.readNow(t)
 	r.handle(t, j)
 	again := r.worker() // it is back in its window
 	if again != j || j.state.Attempt != 1 || j.move != nil || r.low() != 0 {
 		t.Errorf("after a 401: attempt %d, decided %v, watermark %d; want 1, nothing, 0", j.state.Attempt, j.move, r.low())
 	}
-	if requests, _ := endpoint.Counts(); requests != 1 || pauses.Load() != 1 {
-		t.Errorf("%d requests and %d pauses, want one of each", requests, pauses.Load())
+	if requests, _ := endpoint.Counts(); requests != 1 || !r.relay.gate.Open() {
+		t.Errorf("%d requests, breaker open %v; want one that opens it", requests, r.relay.gate.Open())
 	}
 	r.complete(again)
 }
@@ -67,14 +61,11 @@ func TestEndpointAtFaultSpendsNoAttempt(t *testing.T) {
 func TestPassOfAnOpenGateIsNoGoodOnceItCloses(t *testing.T) {
 	r := tierRig(t)
 	defer r.stop()
-	endpoint, _ := withEndpoint(t, r, nil)
-	early, err := r.relay.gate.Enter(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.relay.gate.Leave(early, policy.ClassThrottled)
+	endpoint := withEndpoint(t, r, nil)
 	j := r.readNow(t)
-	r.relay.handle(t.Context(), j, early)
+	other, _, _ := r.relay.gate.TryEnter(time.Now(), [2]bool{true, true})
+	r.relay.gate.Leave(other, forward.Call{Refusals: new(forward.Refusals)}, policy.Outcome{Verdict: policy.VerdictOf(policy.ClassEndpoint)})
+	r.handle(t, j)
 	if requests, _ := endpoint.Counts(); requests != 0 {
 		t.Errorf("%d requests while the endpoint is left alone", requests)
 	}
@@ -84,7 +75,7 @@ func TestPassOfAnOpenGateIsNoGoodOnceItCloses(t *testing.T) {
 func TestRecordIsLookedAtAgainBeforeItsAttempt(t *testing.T) {
 	r := tierRig(t)
 	defer r.stop()
-	endpoint, _ := withEndpoint(t, r, nil)
+	endpoint := withEndpoint(t, r, nil)
 	j := r.readNow(t)
 	j.due = time.Now().Add(time.Second).UnixMilli() // the clock was set back since it was offered
 	r.handle(t, j)
@@ -99,13 +90,9 @@ func TestAttemptThatRetrydCutsOffIsNotJudged(t *testing.T) {
 	defer r.stop()
 	withEndpoint(t, r, func(harness.Request) harness.Answer { return harness.Answer{Hang: true} })
 	j := r.readNow(t)
-	pass, err := r.relay.gate.Enter(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	r.relay.handle(ctx, j, pass)
+	r.relay.handle(ctx, j, r.passes[j])
 	if again := r.worker(); again != j || j.move != nil {
 		t.Errorf("decided %v, want nothing", j.move)
 	}
@@ -115,7 +102,7 @@ func TestAttemptThatRetrydCutsOffIsNotJudged(t *testing.T) {
 func TestExpiredRecordIsDeadLetteredWithoutAnAttempt(t *testing.T) {
 	r := tierRig(t)
 	defer r.stop()
-	endpoint, _ := withEndpoint(t, r, nil)
+	endpoint := withEndpoint(t, r, nil)
 	_, dlt := routed(r, nil, nil)
 	r.relay.schedule.ExpireAfter = time.Millisecond
 	j := r.readNow(t)
@@ -150,7 +137,7 @@ func TestLatenessTravelsWithTheRecord(t *testing.T) {
 func TestNothingIsAttemptedWithoutALease(t *testing.T) {
 	r := tierRig(t)
 	defer r.stop()
-	endpoint, _ := withEndpoint(t, r, nil)
+	endpoint := withEndpoint(t, r, nil)
 	j := r.readNow(t)
 	r.session.lease(time.Time{}) // it ended between the offer and the attempt
 	r.handle(t, j)
@@ -187,11 +174,7 @@ func (w *slowWriter) Send(_ *sarama.ProducerMessage, done kafka.Done) { w.done =
 // handle is what a worker does with a record that it was given.
 func (r *rig) handle(t *testing.T, j *job) {
 	t.Helper()
-	pass, err := r.relay.gate.Enter(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.relay.handle(t.Context(), j, pass)
+	r.relay.handle(t.Context(), j, r.passes[j])
 }
 
 func TestAttemptIsCountedByItsNumber(t *testing.T) {
@@ -203,13 +186,10 @@ func TestAttemptIsCountedByItsNumber(t *testing.T) {
 	var status atomic.Int64
 	withEndpoint(t, r, func(harness.Request) harness.Answer { return harness.Answer{Status: int(status.Load())} })
 	routed(r, nil, nil)
-	status.Store(http.StatusUnauthorized)
-	r.handle(t, r.readNow(t))
-	r.relay.gate = forward.NewGate(func(time.Duration, policy.Class) {}) // one that does not pause
-	status.Store(http.StatusServiceUnavailable)
-	r.handle(t, r.worker())
-	status.Store(http.StatusOK)
-	r.handle(t, r.readNow(t))
+	for _, answer := range []int{http.StatusOK, http.StatusServiceUnavailable, http.StatusUnauthorized} {
+		status.Store(int64(answer))
+		r.handle(t, r.readNow(t))
+	}
 	for outcome, want := range map[string]float64{"held": 1, "failed": 1, "delivered": 1} {
 		if got := sample(t, registry, "retryd_attempts_total", map[string]string{"attempt": "2", "outcome": outcome}).GetCounter().GetValue(); got != want {
 			t.Errorf("%v second attempts %s, want %v", got, outcome, want)
@@ -218,7 +198,7 @@ func TestAttemptIsCountedByItsNumber(t *testing.T) {
 	if n := sample(t, registry, "retryd_end_to_end_seconds", nil).GetHistogram().GetSampleCount(); n != 1 {
 		t.Errorf("%d records measured end to end, want the one that was delivered", n)
 	}
-	if e := r.consumer.lastError.get(); e == nil || e.Text != "orders.retry.1/0 offset 0, attempt 2: status 503" {
+	if e := r.consumer.lastError.get(); e == nil || e.Text != "orders.retry.1/0 offset 2, attempt 2: status 401" {
 		t.Errorf("last error %v", e)
 	}
 }

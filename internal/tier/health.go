@@ -96,6 +96,7 @@ func (r *Relay) tick(ctx context.Context) {
 				r.over(kindRead, partition)
 			}
 			r.ripen(now)
+			r.measureGate(now)
 		}
 	}
 }

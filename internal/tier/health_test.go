@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/retryd/retryd/internal/forward"
 	"github.com/retryd/retryd/internal/kafka"
 	"github.com/retryd/retryd/internal/logging"
 	"github.com/retryd/retryd/internal/policy"
@@ -112,6 +113,7 @@ func TestEndpointThatGivesNoAnswer(t *testing.T) {
 	refused := policy.Outcome{Verdict: policy.VerdictOf(policy.ClassTransient), Kind: policy.KindRefused, Error: "connect h:80: connection refused"}
 	synctest.Test(t, func(t *testing.T) {
 		r, logs := observed(t)
+		r.relay.config.Endpoint.Breaker.Enabled = false // else that tells of it
 		problems := func() int { return len(r.relay.Status().Problems) }
 		for range manyUnanswered - 1 {
 			r.relay.noteAnswer(refused)
@@ -151,28 +153,36 @@ func TestEndpointThatGivesNoAnswer(t *testing.T) {
 func TestPauseSaysWhyAndUntilWhen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, logs := observed(t)
-		r.relay.noteRefusal(policy.Outcome{Verdict: policy.VerdictOf(policy.ClassEndpoint), Error: "status 401"})
+		open := func(fault policy.Fault, said string, pause time.Duration) {
+			r.relay.gateChanged(forward.State{Phase: policy.PhaseOpen, Cause: fault, Until: time.Now().Add(pause), Error: said})
+		}
 		for pause := time.Second; pause < time.Minute; pause *= 2 {
-			r.relay.paused(pause, policy.ClassEndpoint)
+			open(policy.FaultEndpoint, "status 401", pause)
 			time.Sleep(pause)
+			r.relay.gateChanged(forward.State{Phase: policy.PhaseHalfOpen, Cause: policy.FaultEndpoint, Error: "status 401"})
 		}
 		s := r.relay.Status()
 		want := "delivery pauses until 00:01:03 UTC, no attempt is spent: status 401: the endpoint or its configuration is wrong, not the record; correct the endpoint, its credentials or endpoint.url"
 		if len(s.Problems) != 1 || s.Problems[0].Text != want || !s.Ready {
 			t.Errorf("ready %v, problems %v, want it ready with\n%s", s.Ready, s.Problems, want)
 		}
-		r.relay.paused(0, policy.ClassNone)
+		r.relay.gateChanged(forward.State{Phase: policy.PhaseClosed})
 		if n := len(r.relay.Status().Problems); n != 0 {
 			t.Errorf("%d problems after the pause", n)
 		}
-		r.relay.noteRefusal(policy.Outcome{Verdict: policy.VerdictOf(policy.ClassThrottled), Error: "status 429"})
-		r.relay.paused(time.Second, policy.ClassThrottled)
-		want = "delivery pauses until 00:01:04 UTC, no attempt is spent: status 429: the endpoint asks for fewer requests"
-		if got := r.relay.Status().Problems[0].Text; got != want {
-			t.Errorf("%q, want %q", got, want)
+		if n := logs.FilterMessage(kindPause.began()).Len(); n != 1 {
+			t.Errorf("%d lines about a pause that was prolonged", n)
 		}
-		if n := logs.FilterMessage(kindPause.began()).Len(); n != 2 {
-			t.Errorf("%d lines about two pauses", n)
+		for fault, mend := range map[policy.Fault]string{
+			policy.FaultUnreachable: "the endpoint cannot be reached; start it, or correct endpoint.url",
+			policy.FaultFailing:     "the endpoint fails whatever it gets; mend it",
+			policy.FaultRejecting:   "the endpoint rejects nearly every record, as after a wrong deployment; correct it, or endpoint.url; what it has rejected is in the dead-letter topic",
+			policy.FaultThrottled:   "the endpoint asks for fewer requests; endpoint.rate sets a limit",
+		} {
+			open(fault, "said", time.Second)
+			if got, want := r.relay.Status().Problems[0].Text, "delivery pauses until 00:01:04 UTC, no attempt is spent: said: "+mend; got != want {
+				t.Errorf("%q, want %q", got, want)
+			}
 		}
 	})
 }

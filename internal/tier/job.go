@@ -3,23 +3,25 @@ package tier
 import (
 	"time"
 
+	"github.com/retryd/retryd/internal/forward"
 	"github.com/retryd/retryd/internal/policy"
 	"github.com/retryd/retryd/internal/record"
 )
 
 // job is a record on its way through one claim.
 type job struct {
-	claim   *claim
-	record  record.Record
-	lent    bool // the record's bytes are another's: a fetch response's, or during an attempt its worker's
-	chosen  bool // by a sweep that goes on, to be re-parked
-	state   record.State
-	due     int64        // epoch ms; when it may be let out
-	size    int64        // bytes charged to the window
-	place   int          // among the claim's jobs that are outside, from 1; 0: it is held
-	move    *move        // what is decided but not yet acknowledged; nil: the record is to be attempted
-	pressed policy.Cause // what pressed when it was chosen to be re-parked
-	stays   int64        // epoch ms; until then it is not re-parked, since a write of that failed; owned as due is
+	claim    *claim
+	record   record.Record
+	lent     bool // the record's bytes are another's: a fetch response's, or during an attempt its worker's
+	chosen   bool // by a sweep that goes on, to be re-parked
+	state    record.State
+	due      int64            // epoch ms; when it may be let out
+	size     int64            // bytes charged to the window
+	place    int              // among the claim's jobs that are outside, from 1; 0: it is held
+	move     *move            // what is decided but not yet acknowledged; nil: the record is to be attempted
+	pressed  policy.Cause     // what pressed when it was chosen to be re-parked
+	refusals forward.Refusals // answers about the endpoint that it got while it was held here
+	stays    int64            // epoch ms; until then it is not re-parked, since a write of that failed; owned as due is
 }
 
 // own has the job own its record's bytes.

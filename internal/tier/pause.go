@@ -4,41 +4,55 @@ import (
 	"fmt"
 	"time"
 
+	"go.uber.org/zap"
+
+	"github.com/retryd/retryd/internal/forward"
+	"github.com/retryd/retryd/internal/logging"
 	"github.com/retryd/retryd/internal/policy"
 )
 
-// noteRefusal keeps what the endpoint said when it refuses everything, since the gate
-// knows only the class of it.
-func (r *Relay) noteRefusal(o policy.Outcome) {
-	if o.Class == policy.ClassEndpoint || o.Class == policy.ClassThrottled {
-		said := o.Error // alone: o would be moved to the heap for every attempt
-		r.refusal.Store(&said)
-	}
-}
-
-// paused makes the gate's state known: for how long the endpoint is left alone and
-// why, 0 when delivery goes on. It is called with the gate locked. A pause that
-// follows another is the same trouble, and only its end moves.
-func (r *Relay) paused(d time.Duration, cause policy.Class) {
-	r.metrics.EndpointPaused(d > 0)
-	if d == 0 {
+// gateChanged makes the gate's state known. It is called with the gate locked. A pause
+// that follows another is the same trouble, and only its end moves.
+func (r *Relay) gateChanged(s forward.State) {
+	r.metrics.Gate(s.Phase, s.Cause)
+	r.log.Debug("circuit breaker", zap.String("state", string(s.Phase)), zap.String("cause", string(s.Cause)), zap.String(logging.FieldError, s.Error))
+	switch {
+	case !s.Paused():
 		r.over(kindPause, r.reach.endpoint)
-		return
+	case s.Phase != policy.PhaseHalfOpen: // else the pause goes on, or is over at once
+		r.tell(trouble{kind: kindPause, of: r.reach.endpoint, passing: true, why: whyPaused(s)})
 	}
-	until := time.Now().Add(d).UTC().Format(time.TimeOnly)
-	r.tell(trouble{
-		kind: kindPause, of: r.reach.endpoint, passing: true,
-		why: fmt.Sprintf("delivery pauses until %s UTC, no attempt is spent: %s", until, r.whyPaused(cause)),
-	})
 }
 
-func (r *Relay) whyPaused(cause policy.Class) string {
-	why := "the endpoint or its configuration is wrong, not the record; correct the endpoint, its credentials or endpoint.url"
-	if cause == policy.ClassThrottled {
-		why = "the endpoint asks for fewer requests"
+func whyPaused(s forward.State) string {
+	until := s.Until.UTC().Format(time.TimeOnly)
+	return fmt.Sprintf("delivery pauses until %s UTC, no attempt is spent: %s: %s", until, s.Error, mend(s.Cause))
+}
+
+// mend says what a person can do about a pause.
+func mend(c policy.Fault) string {
+	switch c {
+	case policy.FaultUnreachable:
+		return "the endpoint cannot be reached; start it, or correct endpoint.url"
+	case policy.FaultFailing:
+		return "the endpoint fails whatever it gets; mend it"
+	case policy.FaultRejecting:
+		return "the endpoint rejects nearly every record, as after a wrong deployment; correct it, or endpoint.url; what it has rejected is in the dead-letter topic"
+	case policy.FaultThrottled:
+		return "the endpoint asks for fewer requests; endpoint.rate sets a limit"
 	}
-	if said := r.refusal.Load(); said != nil {
-		return *said + ": " + why
+	return "the endpoint or its configuration is wrong, not the record; correct the endpoint, its credentials or endpoint.url"
+}
+
+// measureGate exports what the gate's limits are, and counts the time of a tick for what
+// it has kept back in that.
+func (r *Relay) measureGate(now time.Time) {
+	limit, by := r.gate.Limiting(now)
+	r.metrics.Limit(limit)
+	if by != policy.LimitNone && r.turns.keptBack() {
+		r.metrics.Limiting(by, tickInterval)
 	}
-	return why
+	if r.gate.Open() {
+		r.metrics.BreakerOpen(tickInterval)
+	}
 }

@@ -47,6 +47,9 @@ func (r *Relay) noteAnswer(o policy.Outcome) {
 		return
 	}
 	r.metrics.EndpointUnreachable(true)
+	if r.config.Endpoint.Breaker.Enabled {
+		return // it opens, and tells why
+	}
 	r.tell(trouble{
 		kind: kindEndpoint, of: r.reach.origin, passing: true,
 		why: fmt.Sprintf("endpoint %s gives no answer: %s; start it, or correct endpoint.url: its records use up their attempts", r.reach.endpoint, o.Error),

@@ -78,7 +78,6 @@ type Relay struct {
 	members     members
 	troubles    troubles
 	reach       reach
-	refusal     atomic.Pointer[string] // what the endpoint said last when it refused everything
 	lastError   lastEvent
 	deadLetters atomic.Pointer[int64] // in the dead-letter topic, as measured last; nil: not yet
 
@@ -113,7 +112,8 @@ func New(c Config, d Deps) (*Relay, error) {
 	r.reach.endpoint, r.reach.origin = display(c.Endpoint.URL)
 	r.waits(kindTopics, c.Topic, errUnchecked)
 	r.codec = newCodec(c, d.Version)
-	r.gate = forward.NewGate(r.paused)
+	r.gate = forward.NewGate(c.Endpoint, r.gateChanged, r.turns.wake)
+	r.turns.gate = r.gate
 	return r, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
+	"github.com/retryd/retryd/internal/forward"
 	"github.com/retryd/retryd/internal/kafka"
 	"github.com/retryd/retryd/internal/logging"
 	"github.com/retryd/retryd/internal/metrics"
@@ -80,6 +81,7 @@ type rig struct {
 	revoke   context.CancelFunc
 	ended    chan struct{}
 	next     int64
+	passes   map[*job]forward.Pass // of the workers that the test plays
 }
 
 const (
@@ -115,7 +117,11 @@ func newStoppedRig(t *testing.T, src source, win window.Config) *rig {
 		working: make([]pulse, 1),
 		uniform: rand.New(rand.NewPCG(1, 2)).Float64,
 	}
+	r.config.Endpoint = forward.DefaultConfig()
 	r.config.Endpoint.Timeout = rigTimeout
+	r.config.Endpoint.MaxInFlight = 10_000 // passes of workers that the test plays are not handed back
+	r.gate = forward.NewGate(r.config.Endpoint, r.gateChanged, r.turns.wake)
+	r.turns.gate = r.gate
 	r.codec = newCodec(r.config, "test")
 	r.budget = r.deps.Budget.Part()
 	group := &fakeGroup{}
@@ -124,7 +130,7 @@ func newStoppedRig(t *testing.T, src source, win window.Config) *rig {
 	s := &session{consumer: consumer, assignment: nobody(rigTopic), renew: make(chan struct{}, 1), sent: time.Now(), acked: map[int32]position{}}
 	c := newClaim(s, 0, 0)
 	s.claims = map[int32]*claim{0: c}
-	return &rig{claim: c, relay: r, group: group, messages: make(chan *sarama.ConsumerMessage), ended: make(chan struct{})}
+	return &rig{claim: c, relay: r, group: group, messages: make(chan *sarama.ConsumerMessage), ended: make(chan struct{}), passes: map[*job]forward.Pass{}}
 }
 
 // low is the offset that would be committed.
@@ -197,11 +203,19 @@ func pointers(headers []sarama.RecordHeader) (list []*sarama.RecordHeader) {
 
 // worker takes the next record, in place of a worker that is free now.
 func (r *rig) worker() *job {
-	next := make(chan *job, 1)
-	go func() { next <- r.relay.turns.next() }()
+	type taken struct {
+		j    *job
+		pass forward.Pass
+	}
+	next := make(chan taken, 1)
+	go func() {
+		j, pass, _ := r.relay.turns.next()
+		next <- taken{j, pass}
+	}()
 	select {
-	case j := <-next:
-		return j
+	case got := <-next:
+		r.passes[got.j] = got.pass
+		return got.j
 	case <-time.After(10 * time.Minute):
 		panic("no record was offered within ten minutes")
 	}
@@ -229,12 +243,15 @@ func (r *rig) hasATurn() bool {
 func (r *rig) offered() *job {
 	synctest.Wait()
 	for r.hasATurn() { // nothing moves, so nobody else takes it
-		if j, more := r.relay.turns.wait().takeDue(); j != nil {
+		c, pass, _ := r.relay.turns.wait()
+		if j, more := c.takeDue(); j != nil {
 			if more {
 				r.relay.turns.add(r.claim)
 			}
+			r.passes[j] = pass
 			return j
 		}
+		r.relay.gate.Cancel(pass)
 	}
 	return nil
 }

@@ -57,7 +57,10 @@ func TestEachFreeWorkerIsWoken(t *testing.T) {
 		defer r.stop()
 		taken := make(chan *job, 3)
 		for range 3 {
-			go func() { taken <- r.relay.turns.next() }()
+			go func() {
+				j, _, _ := r.relay.turns.next()
+				taken <- j
+			}()
 		}
 		synctest.Wait()
 		for range 3 {
@@ -77,14 +80,17 @@ func TestEachFreeWorkerIsWoken(t *testing.T) {
 func TestNobodyWaitsOnceTurnsAreOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := newTurns()
-		ended := make(chan *job, 2)
+		ended := make(chan bool, 2)
 		for range 2 {
-			go func() { ended <- turns.next() }()
+			go func() {
+				_, _, ok := turns.next()
+				ended <- ok
+			}()
 		}
 		synctest.Wait()
 		turns.end()
 		synctest.Wait()
-		if len(ended) != 2 || <-ended != nil || <-ended != nil {
+		if len(ended) != 2 || <-ended || <-ended {
 			t.Error("workers wait although there is nothing to wait for")
 		}
 	})

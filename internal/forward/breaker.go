@@ -1,0 +1,254 @@
+package forward
+
+import (
+	"errors"
+	"time"
+
+	"github.com/sony/gobreaker/v2"
+
+	"github.com/retryd/retryd/internal/policy"
+)
+
+// What a call is to the breaker: nil is a success.
+var (
+	errFailed     = errors.New("failed")
+	errNoEvidence = errors.New("says nothing about the endpoint")
+)
+
+// newBreaker returns the library's breaker, which counts, takes late results for what
+// they are and lets one probe through. When that is asked for, and what trips it beside
+// the share of failures, the gate says.
+func newBreaker(c Breaker, trips func(share bool) bool) *gobreaker.TwoStepCircuitBreaker[struct{}] {
+	return gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
+		MaxRequests:  1,
+		Interval:     c.Window,
+		BucketPeriod: max(c.Window/10, 1),
+		Timeout:      1, // the gate knows when the next probe is due
+		IsSuccessful: func(err error) bool { return err == nil },
+		IsExcluded:   func(err error) bool { return errors.Is(err, errNoEvidence) },
+		ReadyToTrip: func(n gobreaker.Counts) bool {
+			calls := n.TotalSuccesses + n.TotalFailures
+			share := int(calls) >= c.MinCalls && float64(n.TotalFailures) >= c.FailureShare*float64(calls)
+			return trips(c.Enabled && share)
+		},
+	})
+}
+
+// trips is asked with each failure. mu is held by whoever tells of the outcome.
+func (g *Gate) trips(share bool) bool {
+	g.tripped = g.tripped || share || g.judges && g.evidence.inARow()
+	return g.tripped
+}
+
+// Call is whose attempt it was.
+type Call struct {
+	Record   string    // its event id
+	First    bool      // none of its attempts was judged before
+	Refusals *Refusals // of the record, kept with it while it waits
+}
+
+// Refusals are answers about the endpoint that a record got, each with a success of
+// another record since the one before. The zero value is none.
+type Refusals struct {
+	count    int
+	accepted uint64 // successes in all, as of the last
+}
+
+// Ruling says what an outcome may be taken for.
+type Ruling int
+
+// The rulings.
+const (
+	Judge Ruling = iota // for what it says
+	Hold                // for nothing: the record waits where it is, no attempt is spent
+	Blame               // for a fault of the record, since the endpoint accepts others
+)
+
+// doubtPause is how long a record waits that got an answer about the endpoint while that
+// accepts others, until it is tried once more.
+const doubtPause = time.Second
+
+// Leave hands a pass back with what came of the attempt. again is for how long a record
+// that is held waits at least.
+func (g *Gate) Leave(p Pass, c Call, o policy.Outcome) (r Ruling, again time.Duration) {
+	now := time.Now()
+	g.mu.Lock()
+	defer g.unlock()
+	g.release(p, o.Unreached)
+	switch {
+	case g.Stale(p): // it tells of a time before the last change
+		r = Hold
+	case p.probe:
+		g.probed(p, c, o, now)
+		r = Hold
+	default:
+		g.note429(p, o, now)
+		r, again = g.hear(p, c, o, now)
+	}
+	if o.Delivered() {
+		return Judge, 0
+	}
+	return r, again
+}
+
+// hear takes what an attempt through the closed breaker says. mu is held.
+func (g *Gate) hear(p Pass, c Call, o policy.Outcome, now time.Time) (Ruling, time.Duration) {
+	says := testimonyOf(o, c.First, g.asks)
+	g.evidence.note(o, c.Record, c.First, says)
+	cause := causeOf(o, says)
+	switch {
+	case says == saysWrong:
+		if blamed := g.refuse(c, o); blamed {
+			p.done(errNoEvidence)
+			return Blame, 0
+		}
+		if o.Doubtful && g.evidence.accepting() {
+			p.done(errNoEvidence)
+			return Hold, doubtPause
+		}
+		g.tripped = true
+	case g.judges && g.evidence.rejecting():
+		g.tripped, cause = true, policy.FaultRejecting
+	}
+	switch {
+	case g.tripped || says == saysFailing:
+		p.done(errFailed) // asks trips
+	case says == saysHealthy:
+		p.done(nil)
+	default:
+		p.done(errNoEvidence)
+	}
+	if !g.tripped {
+		return Judge, 0
+	}
+	g.tripped = false
+	g.open(cause, o.Error, now)
+	return Hold, 0
+}
+
+// refuse counts an answer about the endpoint against its record, where that had one
+// before and the endpoint has accepted another record since. It reports whether the
+// record is to be blamed. mu is held.
+func (g *Gate) refuse(c Call, o policy.Outcome) bool {
+	n := c.Refusals
+	if n.count == 0 || g.evidence.accepted > n.accepted {
+		n.count++
+		n.accepted = g.evidence.accepted
+	}
+	enough := max(2, g.limited)
+	if o.Doubtful {
+		enough = 2
+	}
+	return n.count >= enough && o.Treatment != policy.TreatStop
+}
+
+// enterProbe gives the pass of the probe. mu is held.
+func (g *Gate) enterProbe(now time.Time, waits [lanes]bool) (p Pass, again time.Time, ok bool) {
+	done, err := g.breaker.Allow()
+	if err != nil {
+		return Pass{}, now.Add(tick), false
+	}
+	p = Pass{generation: g.generation.Load(), started: now, done: done, probe: true}
+	if p.Health = g.asksHealth(); !p.Health {
+		p.Lane = g.probeLane(waits)
+		g.shares.inFlight[p.Lane]++
+	}
+	g.probes++
+	g.change(State{Phase: policy.PhaseHalfOpen, Cause: g.state.Cause, Error: g.state.Error})
+	return p, time.Time{}, true
+}
+
+// probeLane prefers records without an attempt, which tell more, but tries a retry now
+// and then: all of main may be poison.
+func (g *Gate) probeLane(waits [lanes]bool) Lane {
+	if waits[LaneMain] && (!waits[LaneRetry] || g.probes%3 != 2) {
+		return LaneMain
+	}
+	return LaneRetry
+}
+
+// asksHealth reports whether the endpoint's health decides. It knows nothing of
+// credentials and of what is rejected. mu is held.
+func (g *Gate) asksHealth() bool {
+	return g.asks && (g.state.Cause == policy.FaultFailing || g.state.Cause == policy.FaultUnreachable)
+}
+
+// probed acts on the answer to a probe: a success closes the breaker. One that could not
+// be reached at all is closed by any answer that is about the record. mu is held.
+func (g *Gate) probed(p Pass, c Call, o policy.Outcome, now time.Time) {
+	says := testimonyOf(o, c.First, false)
+	g.evidence.note(o, c.Record, c.First, says)
+	answers := g.state.Cause == policy.FaultUnreachable && says == saysNothing && o.Status != 0
+	if says == saysHealthy || answers {
+		p.done(nil)
+		g.close(now)
+		return
+	}
+	p.done(errFailed)
+	cause := causeOf(o, says)
+	if cause == policy.FaultNone {
+		cause = g.state.Cause
+	}
+	g.reopen(cause, o.Error, now)
+}
+
+// LeaveHealth hands back a pass for the endpoint's health; err is what came of asking.
+func (g *Gate) LeaveHealth(p Pass, err error) {
+	now := time.Now()
+	g.mu.Lock()
+	defer g.unlock()
+	switch {
+	case g.Stale(p):
+	case err != nil:
+		p.done(errFailed)
+		g.reopen(g.state.Cause, err.Error(), now)
+	default:
+		p.done(nil)
+		g.close(now)
+		if g.probes == 1 { // it was well all the time
+			g.limits.ramp.from = time.Time{}
+		}
+	}
+}
+
+// open begins a pause. mu is held.
+func (g *Gate) open(cause policy.Fault, said string, now time.Time) {
+	g.generation.Add(1)
+	g.interval, g.probes = g.probeWait, 0
+	s := State{Phase: policy.PhaseOpen, Cause: cause, Until: now.Add(g.interval), Error: said}
+	g.state.Cause = cause
+	if g.asksHealth() {
+		s.Until = now
+	}
+	g.change(s)
+}
+
+// reopen begins another pause after a probe that failed. mu is held.
+func (g *Gate) reopen(cause policy.Fault, said string, now time.Time) {
+	if g.probes > 1 || !g.asksHealth() {
+		g.interval = min(2*g.interval, g.mostWait)
+	}
+	g.change(State{Phase: policy.PhaseOpen, Cause: cause, Until: now.Add(g.interval), Error: said})
+}
+
+// close ends the pauses: delivery goes on, along a ramp. mu is held.
+func (g *Gate) close(now time.Time) {
+	g.generation.Add(1)
+	g.evidence.clear()
+	g.throttle = throttle{}
+	g.limits.ramp.from = now
+	g.change(State{Phase: policy.PhaseClosed})
+}
+
+// causeOf returns what an outcome makes of a breaker that it opens or keeps open.
+func causeOf(o policy.Outcome, says testimony) policy.Fault {
+	switch {
+	case says == saysWrong:
+		return policy.FaultEndpoint
+	case says != saysFailing:
+		return policy.FaultNone
+	case o.Unreached:
+		return policy.FaultUnreachable
+	}
+	return policy.FaultFailing
+}
