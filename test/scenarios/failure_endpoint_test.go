@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"fmt"
 	"net/http"
 	"sync/atomic"
 	"testing"
@@ -16,26 +17,43 @@ type absence struct {
 	closed bool           // its port
 	answer harness.Answer // of an open one
 
+	unguarded bool // the circuit breaker is off
+
 	began, ended string
 	why, says    string
 	series       string // is 1 meanwhile
 }
 
+const (
+	pauses = "delivery pauses, no attempt is spent"
+	goesOn = "delivery goes on again"
+)
+
 var absences = []absence{
 	{
-		name: "refuses connections", manual: "It refuses connections, or never answers.", closed: true,
-		began: "endpoint gives no answer: its records use up their attempts", ended: "endpoint answers again",
-		why: "connection refused", series: "retryd_endpoint_unreachable",
+		name: "refuses connections", manual: "It is down", closed: true,
+		began: pauses, ended: goesOn, why: "connection refused: the endpoint cannot be reached", series: "retryd_endpoint_paused",
 	},
 	{
-		name: "hangs", manual: "It refuses connections, or never answers.", answer: harness.Answer{Hang: true},
-		began: "endpoint gives no answer: its records use up their attempts", ended: "endpoint answers again",
-		why: "no response within 2s", says: "gives no answer: no response within ", series: "retryd_endpoint_unreachable",
+		name: "hangs", manual: "It is down", answer: harness.Answer{Hang: true},
+		began: pauses, ended: goesOn, why: "the endpoint fails whatever it gets", series: "retryd_endpoint_paused",
+	},
+	{
+		name: "fails", manual: "It is down", answer: harness.Answer{Status: http.StatusServiceUnavailable},
+		began: pauses, ended: goesOn, why: "status 503: the endpoint fails whatever it gets", series: "retryd_endpoint_paused",
 	},
 	{
 		name: "rejects everything", manual: "It rejects everything", answer: harness.Answer{Status: http.StatusUnauthorized},
-		began: "delivery pauses, no attempt is spent", ended: "delivery goes on again",
-		why: "correct the endpoint, its credentials or endpoint.url", series: "retryd_endpoint_paused",
+		began: pauses, ended: goesOn, why: "correct the endpoint, its credentials or endpoint.url", series: "retryd_endpoint_paused",
+	},
+	{
+		name: "rejects every record", manual: "A wrong deployment rejects every record", answer: harness.Answer{Status: http.StatusBadRequest},
+		began: pauses, ended: goesOn, why: "status 400: the endpoint rejects nearly every record", series: "retryd_endpoint_paused",
+	},
+	{
+		name: "hangs without a breaker", manual: "It is down and the circuit breaker is off", answer: harness.Answer{Hang: true}, unguarded: true,
+		began: "endpoint gives no answer: its records use up their attempts", ended: "endpoint answers again",
+		why: "no response within 2s", says: "gives no answer: no response within ", series: "retryd_endpoint_unreachable",
 	},
 }
 
@@ -59,7 +77,8 @@ func testAbsence(t *testing.T, a absence) {
 		}
 		return harness.Answer{}
 	}, 200*time.Millisecond, 3*time.Second)
-	d := suite.Daemon(t, configuration(c.addrs, "", c.relay("start: earliest", "endpoint.timeout: 2s")))
+	d := suite.Daemon(t, configuration(c.addrs, "", c.relay("start: earliest", "endpoint.timeout: 2s",
+		fmt.Sprintf("endpoint.breaker.enabled: %v", !a.unguarded))))
 	c.write(t, records("before", each)...)
 	c.awaitAccepted(t, each)
 
