@@ -3,23 +3,74 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/retryd/retryd/internal/inspect"
 	"github.com/retryd/retryd/internal/policy"
 )
 
+// answersTitle heads the tables of relays that have no rules of their own.
+const answersTitle = "What an answer of the endpoint does"
+
+// writeSharedAnswers prints once what holds for every relay that has no rules of its own.
+func writeSharedAnswers(w io.Writer, relays []inspect.RelayDescription) {
+	own := 0
+	for _, relay := range relays {
+		if relay.OwnAnswers() {
+			own++
+		}
+	}
+	switch {
+	case own == len(relays):
+		return
+	case own > 0:
+		fmt.Fprintf(w, "\n%s, where a relay has no table of its own above\n", answersTitle)
+	default:
+		fmt.Fprintf(w, "\n%s\n", answersTitle)
+	}
+	writeAnswers(w, inspect.DefaultAnswers())
+}
+
+// writeAnswers prints one rule a line, or more where it has many conditions. The keys of
+// the rules are a column only where there are some.
 func writeAnswers(w io.Writer, answers []inspect.Answer) {
+	named, width := false, 38
+	if slices.ContainsFunc(answers, func(a inspect.Answer) bool { return a.Rule != "" }) {
+		named, width = true, 30
+	}
+	row := func(w io.Writer, cells ...string) {
+		if !named {
+			cells = cells[1:]
+		}
+		fmt.Fprintf(w, "  %s\t\n", strings.Join(cells, "\t"))
+	}
 	aligned(w, func(w io.Writer) {
-		fmt.Fprintln(w, "  ANSWER\tCLASS\tATTEMPT\tWHAT HAPPENS\t")
-		for _, a := range answers {
-			lines := answerWords(a)
-			fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t\n", lines[0], a.Class, spentWord(a), a.Effect)
-			for _, line := range lines[1:] {
-				fmt.Fprintf(w, "  %s\t\t\t\t\n", line)
+		row(w, "RULE", "ANSWER", "CLASS", "ATTEMPT", "WHAT HAPPENS")
+		for i, a := range answers {
+			conditions, effect := wrap(answerWords(a, answers[:i]), width), wrap(a.Effect, 36)
+			row(w, ruleWord(a.Rule), conditions[0], string(a.Class), spentWord(a), effect[0])
+			for n := 1; n < max(len(conditions), len(effect)); n++ {
+				row(w, "", lineOf(conditions, n), "", "", lineOf(effect, n))
 			}
 		}
 	})
+}
+
+// lineOf returns a line, or nothing behind the last.
+func lineOf(lines []string, n int) string {
+	if n < len(lines) {
+		return lines[n]
+	}
+	return ""
+}
+
+// ruleWord shortens the key of a rule.
+func ruleWord(rule string) string {
+	if rule == "" {
+		return "default"
+	}
+	return strings.TrimPrefix(rule, "endpoint.")
 }
 
 func spentWord(a inspect.Answer) string {
@@ -32,26 +83,49 @@ func spentWord(a inspect.Answer) string {
 	return "kept"
 }
 
-// answerWords names statuses in the first line, and other failures in the next ones.
-func answerWords(a inspect.Answer) []string {
-	first := list(a.Statuses)
-	switch {
-	case a.Rest == "*":
-		first += ", everything else"
-	case a.Rest == "4xx":
-		first += ", any other 4xx"
-	case a.Rest != "":
-		first = strings.TrimPrefix(first+", any "+a.Rest, ", ")
+// answerWords names the conditions of a rule that comes behind others.
+func answerWords(a inspect.Answer, before []inspect.Answer) string {
+	if a.Everything {
+		return "everything else, such as 500, 501, or an answer that is no HTTP"
 	}
-	var kinds []string
+	var words []string
+	for _, s := range a.Statuses {
+		words = append(words, statusWords(s, before))
+	}
 	for _, kind := range a.Kinds {
-		kinds = append(kinds, kindWords(kind))
+		words = append(words, kindWords(kind))
 	}
-	lines := []string{first}
-	if len(kinds) > 0 {
-		lines = append(lines, wrap(strings.Join(kinds, ", "), 38)...)
+	text := strings.Join(words, ", ")
+	for i, h := range a.Headers {
+		switch {
+		case i > 0:
+			text += " and "
+		case text != "":
+			text += " with "
+		}
+		if text += h.Name; h.Value != policy.AnyValue {
+			text += ": " + h.Value
+		}
 	}
-	return lines
+	return text
+}
+
+// statusWords says of a hundred whether the rules before are about some of it.
+func statusWords(s policy.Statuses, before []inspect.Answer) string {
+	first, last, _ := s.Range()
+	if last-first != 99 || first%100 != 0 {
+		return string(s)
+	}
+	word := "any"
+	for _, a := range before {
+		if slices.ContainsFunc(a.Statuses, func(taken policy.Statuses) bool {
+			from, to, _ := taken.Range()
+			return from <= last && first <= to
+		}) {
+			word = "any other"
+		}
+	}
+	return fmt.Sprintf("%s %dxx", word, first/100)
 }
 
 func kindWords(k policy.Kind) string {

@@ -109,6 +109,32 @@ func TestCheckExplainsLimits(t *testing.T) {
 	}
 }
 
+func TestCheckShowsTheTableOfARelayWithRules(t *testing.T) {
+	out := check(t, `
+relays:
+  - topic: loans
+    start: earliest
+    tiers: [5s]
+    endpoint:
+      url: http://127.0.0.1:8080/
+      rules:
+        - {status: 409, action: done}
+        - {status: [500, 502-504], header: {x-quota: exhausted, x-tenant: "*"}, action: throttle}
+        - {error: [timeout, tls], action: limited}
+        - {header: {x-maintenance: "*"}, action: hold}
+        - {status: 4xx, action: dead_letter, class: invalid, dlt: loans.quarantine}
+        - {error: protocol, action: stop, class: unknown}
+`, nil)
+	if out.Code != 0 || out.Stderr != "" {
+		t.Errorf("exit %d, standard error %q", out.Code, out.Stderr)
+	}
+	golden(t, "check/rules.txt", out.Stdout)
+	requireNarrow(t, out.Stdout)
+	_, table, _ := strings.Cut(out.Stdout, "the first line that fits counts:\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	documented(t, table)
+}
+
 func TestCheckExplainsParkTopics(t *testing.T) {
 	out := check(t, `
 relays:

@@ -16,8 +16,7 @@ func writeDescription(w io.Writer, path string, d inspect.Description) {
 		fmt.Fprintf(w, "\nRelay %s\n", relay.Name)
 		writeRelay(w, relay)
 	}
-	fmt.Fprintln(w, "\nWhat an answer of the endpoint does, unless endpoint.success says otherwise")
-	writeAnswers(w, d.Answers)
+	writeSharedAnswers(w, d.Relays)
 	fmt.Fprintln(w, "\nHow to read it")
 	facts{
 		{"earliest", "the shortest waits, and answers at once"},
@@ -35,7 +34,8 @@ func writeDescription(w io.Writer, path string, d inspect.Description) {
 func writeRelay(w io.Writer, r inspect.RelayDescription) {
 	f := facts{
 		{"endpoint", fmt.Sprintf("POST %s; each takes %s at most, %s at a time", r.Endpoint, short(r.Timeout), thousands(r.MaxInFlight))},
-		{"accepts", acceptWords(r.Success)},
+		{"accepts", acceptWords(r)},
+		{"own word", ownWord(r)},
 		{"start", startWords(r)},
 		{"groups", groupWords(r)},
 		{"ordering", r.Ordering + ": " + r.OrderingMeans},
@@ -50,6 +50,10 @@ func writeRelay(w io.Writer, r inspect.RelayDescription) {
 		from = "its failure in attempt 2, retryd's first"
 	}
 	f.write(w)
+	if r.OwnAnswers() {
+		fmt.Fprintf(w, "\n  %s; the first line that fits counts:\n", answersTitle)
+		writeAnswers(w, r.Answers)
+	}
 	fmt.Fprintf(w, "\n  A record that fails in every attempt, counted from %s:\n", from)
 	writeSchedule(w, r)
 	if why := endings(r); len(why) > 0 {
@@ -64,11 +68,19 @@ tier's delay has passed since its timestamp, without jitter), x-first-failure-at
 lifetime count from the first failure at retryd), both in epoch milliseconds, x-attempt and x-limited
 (else the tier's number, and 0), and x-event-id`
 
-func acceptWords(success []int) string {
-	if len(success) == 0 {
-		return "any 2xx"
+func acceptWords(r inspect.RelayDescription) string {
+	switch {
+	case len(r.Success) > 0:
+		return "status " + list(r.Success) + " (endpoint.success); any other 2xx counts like a 500"
+	case r.OwnAnswers():
+		return "any 2xx, where endpoint.rules do not say otherwise"
 	}
-	return "status " + list(success) + " (endpoint.success); any other 2xx counts like a 500"
+	return "any 2xx"
+}
+
+// ownWord says what an endpoint may ask for in its answer, whatever the rules are.
+func ownWord(r inspect.RelayDescription) string {
+	return fmt.Sprintf("Retryd-Action decides before any rule; Retryd-Delay and Retry-After ask for %s at most", short(r.MaxRetryAfter))
 }
 
 func startWords(r inspect.RelayDescription) string {

@@ -137,12 +137,16 @@ func TestEveryJSONValueIsDocumented(t *testing.T) {
 		"resource":   {string(inspect.ResourceTopic), string(inspect.ResourceGroup)},
 		"pattern":    {string(inspect.Literal), string(inspect.Prefixed)},
 		"what":       {"brokers", "kafka", "topics", "access", "groups", "start", "endpoint"},
+		"treatment":  {},
 		"class":      {},
 		"error_kind": {},
 		"reason":     {},
 	}
 	for _, class := range policy.Classes() {
 		want["class"] = append(want["class"], string(class))
+	}
+	for _, treatment := range policy.Treatments() {
+		want["treatment"] = append(want["treatment"], string(treatment))
 	}
 	for _, kind := range policy.Kinds() {
 		want["error_kind"] = append(want["error_kind"], string(kind))

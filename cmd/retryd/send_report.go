@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
+	"net/textproto"
+	"strings"
 	"time"
 
 	"github.com/retryd/retryd/internal/forward"
@@ -24,13 +26,19 @@ type sendReport struct {
 	Warnings []string `json:"warnings"`
 
 	Accepted bool            `json:"accepted"`
-	Status   int             `json:"status"` // 0 without an answer
+	Status   int             `json:"status"`       // 0 without an answer
+	Rule     string          `json:"rule"`         // that applied; empty: the default table, or the endpoint's own word
+	Spoken   bool            `json:"spoken"`       // the endpoint decided by itself (Retryd-Action)
+	Wait     inspect.Seconds `json:"wait_seconds"` // that the endpoint asked for, bounded; 0: none
+	Ignored  []string        `json:"ignored"`      // headers of the answer that make no sense
 	Class    policy.Class    `json:"class"`
 	Kind     policy.Kind     `json:"error_kind"`
 	Error    string          `json:"error"`
 	Duration inspect.Seconds `json:"duration_seconds"`
 	Response string          `json:"response"` // start of the body of an answer that did not accept
 	Next     next            `json:"next"`
+
+	treatment policy.Treatment
 }
 
 // next is what the daemon would do now.
@@ -48,7 +56,9 @@ func reportOf(relay tier.Config, s policy.Schedule, r *record.Record, state reco
 		Relay: relay.Name, Endpoint: forward.WithoutQuery(relay.Endpoint.URL),
 		Attempt: state.Attempt + 1, Last: len(s.Steps) + 1,
 		EventID: state.EventID, Bytes: len(r.Value),
-		Accepted: o.Delivered(), Status: o.Status, Class: o.Class, Kind: o.Kind, Error: o.Error,
+		Accepted: o.Delivered(), Status: o.Status, Rule: o.Rule, Spoken: o.Spoken,
+		Wait: inspect.Seconds(o.Wait), Ignored: ignoredOf(o.Ignored), treatment: o.Treatment,
+		Class: o.Class, Kind: o.Kind, Error: o.Error,
 		Duration: inspect.Seconds(o.Duration), Response: string(o.Response),
 		Next: nextOf(relay, s, state, o),
 	}
@@ -60,6 +70,13 @@ func (s sendReport) write(w io.Writer) {
 		{"record", fmt.Sprintf("attempt %d of %d, %s, event id %s", s.Attempt, s.Last, status.Count(s.Bytes, "byte"), s.EventID)},
 		{"answer", fmt.Sprintf("%s in %s", s.answer(), took(s.Duration))},
 	}
+	f = append(f, [2]string{"rule", s.rule()})
+	if s.Wait > 0 {
+		f = append(f, [2]string{"wait", "the endpoint asks for " + short(s.Wait) + " at least"})
+	}
+	if len(s.Ignored) > 0 {
+		f = append(f, [2]string{"ignored", strings.Join(s.Ignored, ", ") + ": the value makes no sense"})
+	}
 	if !s.Accepted {
 		f = append(f, [2]string{"class", string(s.Class)})
 	}
@@ -70,6 +87,29 @@ func (s sendReport) write(w io.Writer) {
 	for _, text := range s.Warnings {
 		paragraph(w, "warning: "+text)
 	}
+}
+
+// rule says what decided, and how.
+func (s sendReport) rule() string {
+	by := "default table"
+	switch {
+	case s.Spoken:
+		by = "the endpoint's own word (Retryd-Action)"
+	case s.Rule != "":
+		by = s.Rule
+	}
+	return by + ": " + string(s.treatment)
+}
+
+// ignoredOf names the headers; the list is not nil.
+func ignoredOf(words policy.Words) []string {
+	names := []string{}
+	for _, word := range policy.AllWords() {
+		if words&word != 0 {
+			names = append(names, textproto.CanonicalMIMEHeaderKey(word.Header()))
+		}
+	}
+	return names
 }
 
 // took writes how long an attempt lasted.
@@ -104,8 +144,10 @@ func nextOf(relay tier.Config, s policy.Schedule, state record.State, o policy.O
 	case n.Action == inspect.ActionDeadLetter:
 		n.Topic = relay.DLT.Topic
 		n.text = fmt.Sprintf("dead letter (%s): written to %s, since %s", n.Reason, n.Topic, whyDead(n.Reason))
-	case o.Class == policy.ClassThrottled:
+	case o.Treatment == policy.TreatThrottle:
 		n.text = "held: delivery pauses, no attempt is spent; the endpoint asks for fewer requests"
+	case o.Treatment == policy.TreatStop:
+		n.text = "held: the relay stops until an operator resumes it, no attempt is spent"
 	default:
 		n.text = "held: delivery pauses, no attempt is spent; the endpoint or its configuration is wrong, not the record"
 	}

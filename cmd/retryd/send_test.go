@@ -104,6 +104,54 @@ func TestSendShowsAnswerAndWhatComesNext(t *testing.T) {
 	}
 }
 
+func TestSendTellsTheRuleAndTheEndpointsOwnWord(t *testing.T) {
+	tests := []struct {
+		name   string
+		status int
+		header map[string]string
+		want   []string
+	}{
+		{"a rule", 409, nil, []string{"rule     endpoint.rules[0]: retry"}},
+		{"a rule with a header", 200, map[string]string{"X-Quota": "exhausted", "Retry-After": "90"},
+			[]string{"rule     endpoint.rules[1]: throttle", "wait     the endpoint asks for 1m30s at least", "held: delivery pauses"}},
+		{"a rule that stops", 503, nil, []string{"rule     endpoint.rules[2]: stop", "the relay stops until an operator resumes it"}},
+		{"success", 202, nil, []string{"rule     endpoint.success: limited"}},
+		{"its own word", 400, map[string]string{"Retryd-Action": "retry", "Retryd-Delay": "999999"},
+			[]string{"rule     the endpoint's own word (Retryd-Action): retry", "wait     the endpoint asks for 24h at least"}},
+		{"words that make no sense", 400, map[string]string{"Retryd-Action": "drop", "Retryd-Delay": "-1", "Retry-After": "soon"},
+			[]string{"rule     default table: dead_letter", "ignored  Retry-After, Retryd-Delay, Retryd-Action: the value makes no sense"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				for name, value := range tt.header {
+					w.Header().Set(name, value)
+				}
+				w.WriteHeader(tt.status)
+			}))
+			t.Cleanup(server.Close)
+			path := writeFile(t, fmt.Sprintf(`
+relays:
+  - topic: loans
+    tiers: [5s]
+    endpoint:
+      url: %s
+      success: [200]
+      rules:
+        - {status: 409, action: retry}
+        - {status: 200, header: {x-quota: exhausted}, action: throttle}
+        - {status: 503, action: stop}
+`, server.URL))
+			out := execute(t, nil, nil, "send", "--config", path, "--value", "x")
+			for _, want := range tt.want {
+				if !strings.Contains(out.Stdout, want) {
+					t.Errorf("%q is not in\n%s", want, out.Stdout)
+				}
+			}
+		})
+	}
+}
+
 func TestSendWithoutAnAnswer(t *testing.T) {
 	out := execute(t, nil, nil, "send", "--config", loansFile(t, "http://"+nobody(t)), "--value", "x")
 	if out.Code != 1 || out.Stderr != "" {
@@ -315,7 +363,7 @@ func TestSendAsJSON(t *testing.T) {
 	}
 	want := map[string]any{
 		"relay": "loans", "attempt": 1.0, "last_attempt": 4.0, "value_bytes": 1.0, "warnings": []any{},
-		"accepted": false, "status": 503.0, "class": "transient", "error_kind": "status", "error": "status 503", "response": "busy",
+		"accepted": false, "status": 503.0, "rule": "", "spoken": false, "wait_seconds": 0.0, "ignored": []any{}, "class": "transient", "error_kind": "status", "error": "status 503", "response": "busy",
 		"next": map[string]any{"action": "forward", "topic": "library.loan.overdue.retry.1", "reason": "", "delay_seconds": 5.0},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || out.Code != 1 {

@@ -85,6 +85,8 @@ func convertValue(from, to reflect.Value) (any, error) {
 		if from.Kind() != reflect.Map {
 			return map[string]any{"delay": in}, nil
 		}
+	case statusesType:
+		return statuses(in)
 	}
 	switch to.Kind() {
 	case reflect.String:
@@ -96,6 +98,9 @@ func convertValue(from, to reflect.Value) (any, error) {
 	case reflect.Float64:
 		return float(in)
 	case reflect.Slice:
+		if e := to.Type().Elem(); e == statusesType || e == kindType {
+			in = alone(in)
+		}
 		return entries(in)
 	case reflect.Struct, reflect.Map:
 		return expect[map[string]any](in, "a mapping of keys")

@@ -49,6 +49,7 @@ func TestEnvironmentSetsEveryKeyOutsideLists(t *testing.T) {
 		"defaults.endpoint.max_in_flight":              {"3", "3"},
 		"defaults.endpoint.limited_attempts":           {"5", "5"},
 		"defaults.endpoint.success":                    {"200,404", "[200 404]"},
+		"defaults.endpoint.max_retry_after":            {"1h", "1h0m0s"},
 		"defaults.endpoint.bearer_token":               {"4711", "4711"},
 		"defaults.endpoint.bearer_token_file":          {"/t", "/t"},
 		"defaults.endpoint.basic.username":             {"u", "u"},

@@ -22,6 +22,7 @@ func FuzzParse(f *testing.F) {
 		"defaults: {endpoint: {url: 'http://x/', headers: {a.b: c, 'x\\0y': d}}, tiers: auto}\nrelays: [{}, {<<: {topic: a}}]\n",
 		"a: &a [*a]\nb: {<<: [*a, {c: d}]}\n? [x]\n: y\n",
 		"relays: [{topic: ${A}, tiers: [~, {delay: !!int 5}], start: 2026-01-31}]\n",
+		"relays: [{topic: a, endpoint: {url: 'http://x/', rules: [{status: [4xx, 500, 502-504], header: {X-A: '*'}, action: retry}, {error: 'dns, tls', action: hold, class: unknown}]}, tiers: []}]\n",
 		"kafka: {brokers: 'a,b'}\n---\n%YAML 1.2\n",
 		"relays:\n\t- x\n\"\\",
 	} {

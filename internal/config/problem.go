@@ -111,8 +111,9 @@ func (l *loader) isCovered(key string) bool {
 		inherited = "defaults." + rest // where it may be missing only because that is wrong
 	}
 	return slices.ContainsFunc(l.covered, func(c string) bool {
-		// An entry without a value makes the whole list look wrong.
-		return within(key, c) || within(inherited, c) || strings.HasPrefix(c, key+"[")
+		// An entry without a value makes the whole list look wrong, and a wrong value its
+		// whole entry.
+		return within(key, c) || within(inherited, c) || strings.HasPrefix(c, key+"[") || strings.HasSuffix(key, "]") && within(c, key)
 	})
 }
 

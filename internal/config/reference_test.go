@@ -53,8 +53,10 @@ func TestReferenceExplainsEveryKey(t *testing.T) {
 	lines := strings.Split(string(data), "\n")
 	for _, key := range everyKey(reflect.TypeFor[Config]()) {
 		n := root.find(key)
-		if relay, _, ok := strings.Cut(key, ".park[0]."); ok {
-			n = root.find(relay + ".park") // empty by default: its line explains what may be in it
+		for _, empty := range []string{".park", ".endpoint.rules"} { // by default: the line explains what may be in it
+			if relay, _, ok := strings.Cut(key, empty+"[0]."); ok {
+				n = root.find(relay + empty)
+			}
 		}
 		switch {
 		case n == nil:

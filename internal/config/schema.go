@@ -15,6 +15,9 @@ var (
 	tiersType = reflect.TypeFor[policy.Tiers]()
 	tierType  = reflect.TypeFor[policy.Tier]()
 	parkType  = reflect.TypeFor[policy.Park]()
+
+	statusesType = reflect.TypeFor[policy.Statuses]()
+	kindType     = reflect.TypeFor[policy.Kind]()
 )
 
 // field is one key of a mapping.
@@ -32,7 +35,7 @@ func fields(t reflect.Type) []field {
 		switch {
 		case option == "squash":
 			keys = append(keys, fields(f.Type)...)
-		case key != "":
+		case key != "" && key != "-":
 			keys = append(keys, field{key, f.Type})
 		}
 	}

@@ -82,6 +82,22 @@ func entries(in any) (any, error) {
 	return all, nil
 }
 
+// alone makes a list of a number; text becomes one by itself.
+func alone(in any) any {
+	if isNumber(in) {
+		return []any{in}
+	}
+	return in
+}
+
+// statuses takes 409 as a number too; 4xx and 502-504 are text.
+func statuses(in any) (any, error) {
+	if isNumber(in) {
+		return fmt.Sprint(in), nil
+	}
+	return text(in)
+}
+
 func boolean(in any) (any, error) {
 	switch in {
 	case "true":

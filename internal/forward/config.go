@@ -1,6 +1,10 @@
 package forward
 
-import "time"
+import (
+	"time"
+
+	"github.com/retryd/retryd/internal/policy"
+)
 
 // Config is a relay's business endpoint.
 type Config struct {
@@ -11,6 +15,8 @@ type Config struct {
 	MaxInFlight      int               `mapstructure:"max_in_flight"`      // attempts at a time, per instance
 	LimitedAttempts  int               `mapstructure:"limited_attempts"`   // failures of class unknown that a record may have
 	Success          []int             `mapstructure:"success"`            // statuses that accept a record; empty: any 2xx
+	Rules            []policy.Rule     `mapstructure:"rules"`              // what is done about an outcome; the first that matches counts
+	MaxRetryAfter    time.Duration     `mapstructure:"max_retry_after"`    // the longest wait that the endpoint may ask for
 	Headers          map[string]Secret `mapstructure:"headers"`            // sent with every request
 	BearerToken      Secret            `mapstructure:"bearer_token"`       // Authorization: Bearer
 	BearerTokenFile  string            `mapstructure:"bearer_token_file"`  // read once, at start
@@ -40,9 +46,13 @@ func DefaultConfig() Config {
 		IdleTimeout:     4 * time.Second, // common servers close after 5 s
 		MaxInFlight:     16,
 		LimitedAttempts: 3,
+		MaxRetryAfter:   24 * time.Hour,
 		ForwardHeaders:  []string{"traceparent", "tracestate", "ce_*"},
 		CaptureResponse: true,
 		RetryShare:      0.5,
 		Breaker:         defaultBreaker(),
 	}
 }
+
+// Table returns what is done about every outcome. The rules must be valid.
+func (c Config) Table() *policy.Table { return policy.NewTable(c.Rules, c.Success) }

@@ -46,7 +46,8 @@ type Client struct {
 	forward     forwarding
 	fixed       []fixedHeader
 
-	success    []int
+	table      *policy.Table
+	maxWait    time.Duration
 	capture    bool
 	appVersion string
 	secrets    redactor
@@ -76,7 +77,8 @@ func New(c Config, relay, version string) (*Client, error) {
 		contentType: c.ContentType,
 		forward:     newForwarding(c.ForwardHeaders, namesOf(creds.headers)),
 		fixed:       creds.headers,
-		success:     c.Success,
+		table:       c.Table(),
+		maxWait:     c.MaxRetryAfter,
 		capture:     c.CaptureResponse,
 		appVersion:  c.AppVersionHeader,
 		secrets:     newRedactor(append(creds.secrets, querySecrets(t.uri)...)),
@@ -96,38 +98,32 @@ func (c *Client) Attempt(ctx context.Context, r Request) policy.Outcome {
 	defer fasthttp.ReleaseRequest(req)
 	defer fasthttp.ReleaseResponse(resp)
 	c.build(req, r)
-	head, f := c.send(ctx, start, req, resp)
-	var o policy.Outcome
+	o, f := c.send(ctx, start, req, resp)
 	switch {
 	case f == nil:
-		o = c.outcomeOf(resp, head)
 	case ctx.Err() != nil:
-		o = c.failureOf(stopped())
+		o = failureOf(stopped(), policy.VerdictOf(policy.ClassTransient)) // no rule is about this
 	default:
-		o = c.failureOf(f)
+		o = failureOf(f, c.table.Failure(f.kind))
 	}
 	o.Duration = time.Since(start)
 	return o
 }
 
-func (c *Client) failureOf(f *failure) policy.Outcome {
-	return policy.Outcome{
-		Verdict: policy.VerdictOf(policy.Classify(0, f.kind)), Kind: f.kind, Unreached: f.unreached,
-		Error: oneLine(f.text, maxError),
-	}
+func failureOf(f *failure, v policy.Verdict) policy.Outcome {
+	return policy.Outcome{Verdict: v, Kind: f.kind, Unreached: f.unreached, Error: oneLine(f.text, maxError)}
 }
 
-// send makes the request on a kept connection, or on a new one. It returns the
-// start of the response's body.
-func (c *Client) send(ctx context.Context, start time.Time, req *fasthttp.Request, resp *fasthttp.Response) ([]byte, *failure) {
+// send makes the request on a kept connection, or on a new one.
+func (c *Client) send(ctx context.Context, start time.Time, req *fasthttp.Request, resp *fasthttp.Response) (policy.Outcome, *failure) {
 	if ctx.Err() != nil {
-		return nil, stopped()
+		return policy.Outcome{}, stopped()
 	}
 	deadline := start.Add(c.timeout)
 	if kept := c.idle.get(start); kept != nil {
-		head, sent, f := c.sendOn(ctx, kept, deadline, req, resp)
+		o, sent, f := c.sendOn(ctx, kept, deadline, req, resp)
 		if f == nil || sent || f.kind == policy.KindTimeout {
-			return head, f
+			return o, f
 		}
 	}
 	dialCtx, cancel := context.WithDeadline(ctx, deadline)
@@ -135,31 +131,32 @@ func (c *Client) send(ctx context.Context, start time.Time, req *fasthttp.Reques
 	fresh, f := c.dial(dialCtx)
 	if f != nil {
 		f.unreached = true
-		return nil, f
+		return policy.Outcome{}, f
 	}
-	head, _, f := c.sendOn(ctx, fresh, deadline, req, resp)
-	return head, f
+	o, _, f := c.sendOn(ctx, fresh, deadline, req, resp)
+	return o, f
 }
 
 // sendOn makes the request on cn, and then keeps or closes it. sent tells whether
 // any byte of the request left this process.
-func (c *Client) sendOn(ctx context.Context, cn *conn, deadline time.Time, req *fasthttp.Request, resp *fasthttp.Response) (head []byte, sent bool, f *failure) {
+func (c *Client) sendOn(ctx context.Context, cn *conn, deadline time.Time, req *fasthttp.Request, resp *fasthttp.Response) (o policy.Outcome, sent bool, f *failure) {
 	keep := time.Duration(0)
 	defer func() { c.idle.put(cn, keep) }()
 	_ = cn.SetDeadline(deadline) // fails only on a closed connection, as does what follows
 	if !cn.watch(ctx) {
-		return nil, false, exchangeFailure(errStale, nil, c.timeout)
+		return o, false, exchangeFailure(errStale, nil, c.timeout)
 	}
 	if ctx.Err() != nil { // perhaps before the deadline was set: nothing ends the exchange
-		return nil, false, stopped()
+		return o, false, stopped()
 	}
 	sent, err := cn.exchange(req, resp)
 	if err != nil {
 		f = exchangeFailure(err, cn.readErr, c.timeout)
 		f.unreached = f.kind == policy.KindReset || f.kind == policy.KindTLS
 	} else {
-		var whole bool
-		head, whole = cn.drain(resp, c.headBytes(resp.StatusCode()))
+		o = c.outcomeOf(resp) // before the body, whose trailer says nothing to us
+		head, whole := cn.drain(resp, c.headBytes(o))
+		o.Response = c.redact(head)
 		if whole && cn.quiet() {
 			keep = c.keepFor(resp)
 		}
@@ -167,7 +164,7 @@ func (c *Client) sendOn(ctx context.Context, cn *conn, deadline time.Time, req *
 	if ctx.Err() != nil {
 		keep = 0 // interrupt has run, or is about to
 	}
-	return head, sent, f
+	return o, sent, f
 }
 
 // Close drops the idle connections; those in use are closed after their attempt.

@@ -38,6 +38,7 @@ func TestAttemptClassifiesEveryStatus(t *testing.T) {
 			want := policy.Outcome{Verdict: policy.VerdictOf(class), Status: status, Duration: got.Duration}
 			if class != policy.ClassNone {
 				want.Kind, want.Error = policy.KindStatus, "status "+strconv.Itoa(status)
+				want.Doubtful = status == 404 || status == 405 || status == 415
 			}
 			wantOutcome(t, got, want)
 		}

@@ -16,34 +16,64 @@ const (
 	maxAppVersion = 64   // bytes of Outcome.AppVersion
 )
 
-// accepts reports whether a status means that the endpoint took the record.
-func (c *Client) accepts(status int) bool {
-	if len(c.success) > 0 {
-		return slices.Contains(c.success, status)
-	}
-	return status >= 200 && status <= 299
-}
+// headerAction is the header with which an endpoint decides by itself.
+const headerAction = "Retryd-Action"
 
-// outcomeOf judges a response by its status alone. The body is read to keep the
+// outcomeOf judges a response by its status and headers. The body is read to keep the
 // connection, and for people; one that breaks off changes nothing.
-func (c *Client) outcomeOf(resp *fasthttp.Response, head []byte) policy.Outcome {
+func (c *Client) outcomeOf(resp *fasthttp.Response) policy.Outcome {
 	o := policy.Outcome{Status: resp.StatusCode()}
 	if c.appVersion != "" {
 		o.AppVersion = c.visible(resp.Header.Peek(c.appVersion))
 	}
-	if c.accepts(o.Status) {
-		o.Verdict = policy.VerdictOf(policy.ClassNone)
-		return o
+	o.Verdict = c.verdict(resp, &o.Ignored)
+	if !o.Delivered() {
+		o.Kind = policy.KindStatus
+		o.Error = failedError(o.Status, o.Verdict)
+		o.Wait = min(wait(resp, time.Now(), &o.Ignored), c.maxWait)
 	}
-	o.Kind = policy.KindStatus
-	class := policy.Classify(o.Status, o.Kind)
-	if class == policy.ClassNone {
-		class = policy.ClassUnknown // a 2xx that is not on the list
-	}
-	o.Verdict = policy.VerdictOf(class)
-	o.Error = statusError(o.Status)
-	o.Response = c.redact(head)
 	return o
+}
+
+// verdict is what the endpoint itself says, else what the rules do.
+func (c *Client) verdict(resp *fasthttp.Response, ignored *policy.Words) policy.Verdict {
+	if said := resp.Header.Peek(headerAction); len(said) > 0 {
+		if treatment, ok := action(said); ok {
+			return policy.Verdict{Treatment: treatment, Class: treatment.Class(), Spoken: true}
+		}
+		*ignored |= policy.WordRetrydAction
+	}
+	return c.table.Answer(resp.StatusCode(), &resp.Header)
+}
+
+// wait returns how long the endpoint asks to wait from now on, 0 if it does not.
+// Retryd-Delay outweighs Retry-After.
+func wait(resp *fasthttp.Response, now time.Time, ignored *policy.Words) (asked time.Duration) {
+	if said := resp.Header.Peek("Retry-After"); len(said) > 0 {
+		d, ok := retryAfter(said, resp.Header.Peek("Date"), now)
+		if asked = d; !ok {
+			*ignored |= policy.WordRetryAfter
+		}
+	}
+	if said := resp.Header.Peek("Retryd-Delay"); len(said) > 0 {
+		if d, ok := retrydDelay(said); ok {
+			return d
+		}
+		*ignored |= policy.WordRetrydDelay
+	}
+	return asked
+}
+
+// failedError names the status, and what made a failure of it unless that is the
+// default table.
+func failedError(status int, v policy.Verdict) string {
+	switch {
+	case v.Spoken:
+		return statusError(status) + ", " + headerAction + ": " + string(v.Treatment)
+	case v.Rule != "":
+		return statusError(status) + ", " + v.Rule + ": " + string(v.Treatment)
+	}
+	return statusError(status)
 }
 
 // statusError formats nothing for what an endpoint says that is down or too busy.
@@ -63,8 +93,8 @@ func statusError(status int) string {
 
 // headBytes is how much of a body is needed: Outcome.Response, and so much more
 // that no secret can hide half cut off at its end.
-func (c *Client) headBytes(status int) int {
-	if !c.capture || c.accepts(status) {
+func (c *Client) headBytes(o policy.Outcome) int {
+	if !c.capture || o.Delivered() {
 		return 0
 	}
 	return maxResponse + c.secrets.longest
@@ -73,6 +103,9 @@ func (c *Client) headBytes(status int) int {
 // redact hides the credentials in the start of a body. White space at the end goes:
 // most bodies end a line, and this becomes the value of a header.
 func (c *Client) redact(head []byte) []byte {
+	if len(head) == 0 {
+		return nil
+	}
 	clean := []byte(c.secrets.replace.Replace(string(head)))
 	if clean = bytes.TrimRight(clean[:min(len(clean), maxResponse)], " \t\r\n"); len(clean) == 0 {
 		return nil

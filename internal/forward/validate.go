@@ -6,6 +6,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/retryd/retryd/internal/policy"
 )
 
 // Validate returns every problem at once. Each text begins with the key, relative
@@ -19,6 +22,7 @@ func (c Config) Validate() []error {
 	errs = append(errs, c.Rate.errors()...)
 	errs = append(errs, retryShareErrors(c.RetryShare)...)
 	errs = append(errs, c.Breaker.errors()...)
+	errs = append(errs, c.ruleErrors()...)
 	errs = append(errs, c.headerErrors()...)
 	return append(errs, c.credentialErrors()...)
 }
@@ -41,6 +45,28 @@ func (c Config) limitErrors() []error {
 		if status < 200 || status > 599 {
 			errs = append(errs, fmt.Errorf("success[%d]: %d is no final HTTP status, must be 200 to 599", i, status))
 		}
+	}
+	return errs
+}
+
+// longestWait bounds max_retry_after: a not-before of more than 366 days ahead counts as
+// malformed where it is read.
+const longestWait = 182 * 24 * time.Hour
+
+func (c Config) ruleErrors() []error {
+	errs := policy.CheckRules(c.Rules)
+	for i, r := range c.Rules {
+		for _, name := range slices.Sorted(maps.Keys(r.Header)) {
+			switch value := r.Header[name]; {
+			case !isToken(name):
+				errs = append(errs, fmt.Errorf("rules[%d].header: %q is no header name", i, name))
+			case value == "" || !isFieldValue(value):
+				errs = append(errs, fmt.Errorf("rules[%d].header.%s: must be visible ASCII without blanks at its ends, or %q for any value", i, name, policy.AnyValue))
+			}
+		}
+	}
+	if c.MaxRetryAfter <= 0 || c.MaxRetryAfter > longestWait {
+		errs = append(errs, fmt.Errorf("max_retry_after: is %s, must be positive and at most %s (182 days)", c.MaxRetryAfter, longestWait))
 	}
 	return errs
 }

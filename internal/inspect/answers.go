@@ -1,6 +1,13 @@
 package inspect
 
-import "github.com/retryd/retryd/internal/policy"
+import (
+	"maps"
+	"net/textproto"
+	"slices"
+
+	"github.com/retryd/retryd/internal/forward"
+	"github.com/retryd/retryd/internal/policy"
+)
 
 // Action is what happens to a record after an attempt.
 type Action string
@@ -26,63 +33,75 @@ func ActionOf(a policy.Action) Action {
 	return ActionHold
 }
 
-// Answer is one line of what the endpoint's answers mean.
+// Answer is one rule of a relay's table: what is done about the outcomes that it matches
+// and that no rule before it does.
 type Answer struct {
-	Statuses []int         `json:"statuses"`    // those that are named
-	Rest     string        `json:"rest"`        // the others of 2xx, 3xx or 4xx, or * for whatever no line names
-	Kinds    []policy.Kind `json:"error_kinds"` // ways to fail without a status that counts
-	Class    policy.Class  `json:"class"`       // empty for success
-	Action   Action        `json:"action"`      // forward: while there is a tier, and the limits allow it
-	Effect   string        `json:"effect"`      // the same in words
-	Spent    bool          `json:"attempt_spent"`
+	Rule       string            `json:"rule"`        // its key, such as endpoint.rules[0]; empty: the default table
+	Statuses   []policy.Statuses `json:"statuses"`    // any of them
+	Headers    []Header          `json:"headers"`     // all of them
+	Kinds      []policy.Kind     `json:"error_kinds"` // any of these ways to fail without an answer
+	Everything bool              `json:"everything"`  // the rule has no condition: it is about whatever is left
+	Treatment  policy.Treatment  `json:"treatment"`   // what the rule says
+	Class      policy.Class      `json:"class"`       // empty for success
+	Action     Action            `json:"action"`      // forward: while there is a tier, and the limits allow it
+	Topic      string            `json:"topic"`       // of a dead letter, if the rule names one
+	Effect     string            `json:"effect"`      // the same in words
+	Spent      bool              `json:"attempt_spent"`
 }
 
-// Answers returns the table that holds for every relay, where its endpoint.success does
-// not say otherwise. It tells in words what policy.Classify does and what follows from
-// it.
-func Answers() []Answer {
-	const pause = "the relay pauses, the record waits"
-	return []Answer{
-		{
-			Statuses: []int{}, Rest: "2xx",
-			Kinds:  []policy.Kind{},
-			Action: ActionDone, Effect: "done",
-		},
-		{
-			Statuses: []int{408, 425, 502, 503, 504},
-			Kinds:    []policy.Kind{policy.KindTimeout, policy.KindRefused, policy.KindReset, policy.KindDNS},
-			Class:    policy.ClassTransient, Spent: true,
-			Action: ActionForward, Effect: "next tier, at last a dead letter",
-		},
-		{
-			Statuses: []int{500, 501}, Rest: "*",
-			Kinds: []policy.Kind{policy.KindProtocol},
-			Class: policy.ClassUnknown, Spent: true,
-			Action: ActionForward, Effect: "next tier, until limited_attempts",
-		},
-		{
-			Statuses: []int{400, 410, 413, 422}, Rest: "4xx",
-			Kinds: []policy.Kind{},
-			Class: policy.ClassInvalid, Spent: true,
-			Action: ActionDeadLetter, Effect: "dead letter at once (rejected)",
-		},
-		{
-			Statuses: []int{409, 412},
-			Kinds:    []policy.Kind{},
-			Class:    policy.ClassConflict, Spent: true,
-			Action: ActionDeadLetter, Effect: "dead letter at once (conflict)",
-		},
-		{
-			Statuses: []int{429},
-			Kinds:    []policy.Kind{},
-			Class:    policy.ClassThrottled,
-			Action:   ActionHold, Effect: pause,
-		},
-		{
-			Statuses: []int{401, 403, 404, 405, 407, 415}, Rest: "3xx",
-			Kinds:  []policy.Kind{policy.KindTLS},
-			Class:  policy.ClassEndpoint,
-			Action: ActionHold, Effect: pause,
-		},
+// Header is one that a rule asks for; the value * is any.
+type Header struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// Answers returns the table of an endpoint: its rules, what endpoint.success says, and
+// of the default table what may apply behind these.
+func Answers(endpoint forward.Config) []Answer {
+	var answers []Answer
+	for _, line := range endpoint.Table().Lines() {
+		answers = append(answers, answerOf(line))
 	}
+	return answers
+}
+
+// DefaultAnswers returns the table of an endpoint without rules of its own.
+func DefaultAnswers() []Answer { return Answers(forward.Config{}) }
+
+func answerOf(line policy.Line) Answer {
+	v := line.Verdict(line.By)
+	a := Answer{
+		Rule: line.By, Statuses: append([]policy.Statuses{}, line.Status...), Headers: []Header{},
+		Kinds: append([]policy.Kind{}, line.Error...), Everything: line.Unconditional(),
+		Treatment: v.Treatment, Class: v.Class, Topic: v.DLT,
+	}
+	for _, name := range slices.Sorted(maps.Keys(line.Header)) {
+		a.Headers = append(a.Headers, Header{textproto.CanonicalMIMEHeaderKey(name), line.Header[name]})
+	}
+	a.Action, a.Effect = effectOf(v)
+	a.Spent = a.Action == ActionForward || a.Action == ActionDeadLetter
+	return a
+}
+
+// effectOf tells in words what policy.Decide makes of a verdict.
+func effectOf(v policy.Verdict) (Action, string) {
+	const pause = "the relay pauses, the record waits"
+	switch v.Treatment {
+	case policy.TreatDone:
+		return ActionDone, "done"
+	case policy.TreatRetry:
+		return ActionForward, "next tier, at last a dead letter"
+	case policy.TreatDeadLetter:
+		if v.DLT != "" {
+			return ActionDeadLetter, "dead letter at once (rejected), in " + v.DLT
+		}
+		return ActionDeadLetter, "dead letter at once (rejected)"
+	case policy.TreatReview:
+		return ActionDeadLetter, "dead letter at once (conflict)"
+	case policy.TreatThrottle, policy.TreatHold:
+		return ActionHold, pause
+	case policy.TreatStop:
+		return ActionHold, "the relay stops, the record waits"
+	}
+	return ActionForward, "next tier, until limited_attempts"
 }

@@ -15,8 +15,7 @@ import (
 
 // Description is what a configuration means.
 type Description struct {
-	Relays      []RelayDescription `json:"relays"` // in the order of the configuration
-	Answers     []Answer           `json:"answers"`
+	Relays      []RelayDescription `json:"relays"`        // in the order of the configuration
 	MaxInFlight int                `json:"max_in_flight"` // attempts at a time over all relays, per instance
 	WindowBytes int64              `json:"window_bytes"`  // memory for waiting records, per instance
 }
@@ -36,6 +35,9 @@ type RelayDescription struct {
 	MaxInFlight     int     `json:"max_in_flight"`   // attempts at a time, per instance
 	LimitedAttempts int     `json:"limited_attempts"`
 
+	MaxRetryAfter Seconds `json:"max_retry_after_seconds"` // the longest wait that the endpoint may ask for
+
+	Answers     []Answer    `json:"answers"` // the first that matches counts
 	Attempts    []Attempt   `json:"attempts"`
 	Park        []Park      `json:"park"` // the shortest delay first
 	DLT         DeadLetters `json:"dlt"`
@@ -92,6 +94,12 @@ func (r RelayDescription) Made() int {
 	return made
 }
 
+// OwnAnswers reports whether the answers are other ones than those of the default table
+// alone.
+func (r RelayDescription) OwnAnswers() bool {
+	return slices.ContainsFunc(r.Answers, func(a Answer) bool { return a.Rule != "" })
+}
+
 // Seconds is a duration that is a number in JSON.
 type Seconds time.Duration
 
@@ -100,7 +108,7 @@ func (s Seconds) MarshalJSON() ([]byte, error) { return json.Marshal(time.Durati
 
 // Describe explains a configuration that config.Load returned.
 func Describe(cfg *config.Config) Description {
-	d := Description{Answers: Answers(), WindowBytes: int64(cfg.Window.Bytes)}
+	d := Description{WindowBytes: int64(cfg.Window.Bytes)}
 	for _, relay := range cfg.Relays {
 		d.Relays = append(d.Relays, describeRelay(relay))
 		d.MaxInFlight += relay.Endpoint.MaxInFlight
@@ -122,6 +130,8 @@ func describeRelay(c tier.Config) RelayDescription {
 		Timeout:         Seconds(c.Endpoint.Timeout),
 		MaxInFlight:     c.Endpoint.MaxInFlight,
 		LimitedAttempts: c.Endpoint.LimitedAttempts,
+		MaxRetryAfter:   Seconds(c.Endpoint.MaxRetryAfter),
+		Answers:         Answers(c.Endpoint),
 		Park:            []Park{},
 		DLT:             DeadLetters{c.DLT.Topic},
 		Budget:          Seconds(schedule.Budget),

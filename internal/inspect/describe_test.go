@@ -33,12 +33,12 @@ func TestDescribeReference(t *testing.T) {
 		}
 	}
 	want := Description{
-		Answers: Answers(), MaxInFlight: 16, WindowBytes: 64 << 20,
+		MaxInFlight: 16, WindowBytes: 64 << 20,
 		Relays: []RelayDescription{{
 			Name: name, Topic: name, Consume: true, Group: "retryd-" + name, Start: "earliest",
 			Ordering: "none", OrderingMeans: cfg.Relays[0].OrderingSentence(),
 			Endpoint: "http://127.0.0.1:8080/loans/overdue", Success: []int{},
-			Timeout: 10 * s, MaxInFlight: 16, LimitedAttempts: 3,
+			Timeout: 10 * s, MaxInFlight: 16, LimitedAttempts: 3, MaxRetryAfter: 24 * 60 * m, Answers: DefaultAnswers(),
 			Attempts: []Attempt{
 				{Number: 1, Tier: "main", Topic: name, Group: "retryd-" + name},
 				attempt(2, ".retry.1", 5*s, 4*s, 6*s, 4*s, 6*s),

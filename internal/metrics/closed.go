@@ -95,6 +95,15 @@ func ignoredHeaders() []string {
 		record.HeaderReason, record.HeaderResponse, record.HeaderRetrydVersion, record.HeaderAppVersion)
 }
 
+// words is with what an endpoint speaks, and may make no sense.
+func words() []string {
+	var headers []string
+	for _, word := range policy.AllWords() {
+		headers = append(headers, word.Header())
+	}
+	return headers
+}
+
 func stateHeaders() []string {
 	return []string{
 		record.HeaderAttempt, record.HeaderLimited, record.HeaderFirstFailureAt, record.HeaderNotBefore,

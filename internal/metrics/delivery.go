@@ -1,6 +1,8 @@
 package metrics
 
 import (
+	"slices"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/retryd/retryd/internal/policy"
@@ -19,10 +21,10 @@ type deliveries struct {
 	of    func(delivery) prometheus.Counter
 }
 
-func newDeliveries(of func(delivery) prometheus.Counter) deliveries {
+func newDeliveries(failures []delivery, of func(delivery) prometheus.Counter) deliveries {
 	d := deliveries{known: make(map[delivery]prometheus.Counter), of: of}
 	d.known[delivery{result: Delivered}] = of(delivery{result: Delivered})
-	for _, failure := range failures() {
+	for _, failure := range failures {
 		for _, result := range []Result{Failed, Held} {
 			failure.result = result
 			d.known[failure] = of(failure)
@@ -31,7 +33,7 @@ func newDeliveries(of func(delivery) prometheus.Counter) deliveries {
 	return d
 }
 
-// inc counts a POST. What policy.Classify never gives counts as other.
+// inc counts a POST. What no rule gives counts as other.
 func (d deliveries) inc(v delivery) {
 	if v.result == Delivered {
 		v = delivery{result: Delivered}
@@ -43,23 +45,32 @@ func (d deliveries) inc(v delivery) {
 	d.of(delivery{v.result, other, other}).Inc()
 }
 
-// failures returns each class with the kinds of failure that policy.Classify puts
-// into it.
-func failures() []delivery {
+// failures returns each class with the kinds of failure that a relay with these rules
+// may put into it. What an endpoint can say by itself, the default table gives too.
+func failures(rules []policy.Rule) []delivery {
 	var all []delivery
-	seen := make(map[delivery]bool)
-	add := func(class policy.Class, kind policy.Kind) {
-		if d := (delivery{class: class, kind: kind}); class != policy.ClassNone && !seen[d] {
-			seen[d], all = true, append(all, d)
+	for _, r := range append(policy.DefaultRules(), rules...) {
+		class := r.Verdict("").Class
+		if class == policy.ClassNone {
+			continue
 		}
-	}
-	for _, kind := range policy.Kinds() {
-		if kind != policy.KindStatus {
-			add(policy.Classify(0, kind), kind)
+		for _, kind := range kindsOf(r) {
+			if d := (delivery{class: class, kind: kind}); !slices.Contains(all, d) {
+				all = append(all, d)
+			}
 		}
-	}
-	for status := 100; status <= 599; status++ {
-		add(policy.Classify(status, policy.KindStatus), policy.KindStatus)
 	}
 	return all
+}
+
+// kindsOf returns the kinds of failure that a rule is about. What no other rule of the
+// default table names is left to its last one.
+func kindsOf(r policy.Rule) []policy.Kind {
+	switch {
+	case r.Unconditional():
+		return []policy.Kind{policy.KindProtocol, policy.KindStatus}
+	case len(r.Error) > 0:
+		return r.Error
+	}
+	return []policy.Kind{policy.KindStatus}
 }

@@ -32,12 +32,14 @@ type Metrics struct {
 	escalations         *prometheus.CounterVec
 	foreignRecords      *prometheus.CounterVec
 	furthestDue         *prometheus.GaugeVec
+	ignoredAnswers      *prometheus.CounterVec
 	ignoredHeaders      *prometheus.CounterVec
 	inFlight            *prometheus.GaugeVec
 	kafkaReachable      prometheus.Gauge
 	lag                 *prometheus.GaugeVec
 	limitSeconds        *prometheus.CounterVec
 	lateness            *prometheus.HistogramVec
+	limitedFailures     *prometheus.CounterVec
 	logLinesDropped     prometheus.Counter
 	logWriteErrors      prometheus.Counter
 	malformedHeaders    *prometheus.CounterVec
@@ -98,6 +100,8 @@ func New(reg prometheus.Registerer, version string) *Metrics {
 			"Records skipped because they belong to another consumer group: two relays share a topic.", "relay", "tier"),
 		furthestDue: d.gauge("retryd_furthest_due_timestamp_seconds",
 			"Unix time at which the last of the records that wait is due, those not read yet by the tier's longest delay; 0: none waits.", "relay", "tier", "partition"),
+		ignoredAnswers: d.counter("retryd_ignored_answers_total",
+			"Values of Retry-After, Retryd-Delay and Retryd-Action in answers of the endpoint that make no sense; the answer counts as one without.", "relay", "header"),
 		ignoredHeaders: d.counter("retryd_ignored_headers_total",
 			"Retry headers found on records of the main topic, where they mean nothing.", "relay", "header"),
 		inFlight: d.gauge("retryd_attempts_in_flight",
@@ -111,6 +115,8 @@ func New(reg prometheus.Registerer, version string) *Metrics {
 			"Time from the moment a record was due until its POST started, whatever the cause.", latenessBuckets(), "relay", "tier"),
 		limitSeconds: d.counter("retryd_limit_seconds_total",
 			"Time for which records were due and a limit kept them back, looked at once a second: max_in_flight (in_flight), rate, the adaptive limit, or the ramp after a pause.", "relay", "limit"),
+		limitedFailures: d.counter("retryd_limited_failures_total",
+			"Failures that a record may have only endpoint.limited_attempts times: answers like 500, and what rules with action limited match.", "relay"),
 		logLinesDropped: d.counter("retryd_log_lines_dropped_total",
 			"Log lines of failed attempts, forwards, re-parks and dead letters that were left out because there were too many.").WithLabelValues(),
 		logWriteErrors: d.counter("retryd_log_write_errors_total",

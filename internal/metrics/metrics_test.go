@@ -3,6 +3,7 @@ package metrics
 import (
 	"errors"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -138,6 +139,23 @@ func TestEachMethodMovesItsSeriesAndNoOther(t *testing.T) {
 			map[string]float64{"retryd_malformed_headers_total{header=x-trace,relay=loans}": 1}},
 		{"malformed foreign header", func(_ *Metrics, r *Relay, _ *Tier) { r.MalformedHeader("ce_id") },
 			map[string]float64{"retryd_malformed_headers_total{header=other,relay=loans}": 1}},
+		{"what the endpoint said in vain", func(_ *Metrics, r *Relay, _ *Tier) {
+			r.Answer(policy.Outcome{Ignored: policy.WordRetryAfter | policy.WordRetrydAction}, false)
+			r.Answer(policy.Outcome{Ignored: policy.WordRetrydAction | policy.WordRetrydDelay}, true)
+		},
+			map[string]float64{"retryd_ignored_answers_total{header=retry-after,relay=loans}": 1, "retryd_ignored_answers_total{header=retryd-delay,relay=loans}": 1,
+				"retryd_ignored_answers_total{header=retryd-action,relay=loans}": 2}},
+		{"limited failure", func(_ *Metrics, r *Relay, _ *Tier) {
+			r.Answer(post(policy.ClassUnknown, policy.KindStatus), false)
+			r.Answer(post(policy.ClassUnknown, policy.KindStatus), true)
+			r.Answer(post(policy.ClassTransient, policy.KindStatus), false)
+		},
+			map[string]float64{"retryd_limited_failures_total{relay=loans}": 1}},
+		{"failed as a rule says", func(m *Metrics, _ *Relay, _ *Tier) {
+			rule := policy.Rule{Error: []policy.Kind{policy.KindTimeout}, Action: policy.TreatDeadLetter}
+			m.Relay("loans", 1, rule).Tier("1").Attempt(policy.Outcome{Verdict: rule.Verdict(""), Kind: policy.KindTimeout}, false)
+		},
+			map[string]float64{deliveries + "class=invalid,error_kind=timeout,outcome=failed,relay=loans,tier=1}": 1, "retryd_delivery_duration_seconds{relay=loans,tier=1} count": 1}},
 		{"ignored header", func(_ *Metrics, r *Relay, _ *Tier) { r.IgnoredHeader(record.HeaderReason) },
 			map[string]float64{"retryd_ignored_headers_total{header=x-reason,relay=loans}": 1}},
 		{"produce errors", func(_ *Metrics, r *Relay, _ *Tier) { r.ProduceError("1"); r.ProduceError(TargetDLT) },
@@ -217,11 +235,13 @@ func TestSeriesExistBeforeAnythingHappens(t *testing.T) {
 	reg, _, _, _ := oneOfEach()
 	classes, reasons := len(policy.Classes()), len(policy.Reasons())
 	for name, want := range map[string]int{
-		"retryd_deliveries_total":           2 * (1 + 2*len(failures())), // two tiers; delivered, failed and held
-		"retryd_attempts_total":             2 * 3,                       // the first and that of tier 1
+		"retryd_deliveries_total":           2 * (1 + 2*len(failures(nil))), // two tiers; delivered, failed and held
+		"retryd_attempts_total":             2 * 3,                          // the first and that of tier 1
 		"retryd_dead_letters_total":         reasons * (classes + 1),
 		"retryd_reparks_total":              2,
 		"retryd_end_to_end_seconds":         1,
+		"retryd_ignored_answers_total":      3,
+		"retryd_limited_failures_total":     1,
 		"retryd_kafka_reachable":            1,
 		"retryd_log_write_errors_total":     1,
 		"retryd_endpoint_unreachable":       1,
@@ -272,19 +292,42 @@ func TestPartitionSeriesLastAsLongAsItIsOwned(t *testing.T) {
 
 func TestEveryFailureThatCanBeHasASeries(t *testing.T) {
 	got := make(map[policy.Class][]policy.Kind)
-	for _, f := range failures() {
+	for _, f := range failures(nil) {
 		got[f.class] = append(got[f.class], f.kind)
 	}
 	want := map[policy.Class][]policy.Kind{
-		policy.ClassTransient: {policy.KindTimeout, policy.KindRefused, policy.KindReset, policy.KindDNS, policy.KindStatus},
+		policy.ClassTransient: {policy.KindStatus, policy.KindTimeout, policy.KindRefused, policy.KindReset, policy.KindDNS},
 		policy.ClassThrottled: {policy.KindStatus},
 		policy.ClassInvalid:   {policy.KindStatus},
 		policy.ClassConflict:  {policy.KindStatus},
 		policy.ClassUnknown:   {policy.KindProtocol, policy.KindStatus},
-		policy.ClassEndpoint:  {policy.KindTLS, policy.KindStatus},
+		policy.ClassEndpoint:  {policy.KindStatus, policy.KindTLS},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestWhatRulesCanGiveHasASeries(t *testing.T) {
+	rules := []policy.Rule{
+		{Status: []policy.Statuses{"4xx"}, Action: policy.TreatRetry, Class: policy.ClassThrottled},
+		{Header: map[string]string{"X-A": "*"}, Action: policy.TreatLimited, Class: policy.ClassTransient},
+		{Error: []policy.Kind{policy.KindTLS, policy.KindDNS}, Action: policy.TreatReview},
+		{Error: []policy.Kind{policy.KindProtocol}, Action: policy.TreatDone},
+	}
+	got := failures(rules)[len(failures(nil)):]
+	want := []delivery{{class: policy.ClassConflict, kind: policy.KindTLS}, {class: policy.ClassConflict, kind: policy.KindDNS}}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(delivery{})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestWhatAnEndpointSaysByItselfHasASeries(t *testing.T) {
+	for _, treatment := range []policy.Treatment{policy.TreatRetry, policy.TreatDeadLetter, policy.TreatReview} {
+		d := delivery{class: treatment.Class(), kind: policy.KindStatus}
+		if !slices.Contains(failures(nil), d) {
+			t.Errorf("none for %+v", d)
+		}
 	}
 }
 
@@ -345,11 +388,13 @@ func TestBucketsReachAsFarAsTheTimesDo(t *testing.T) {
 func TestHotPathAllocatesNothing(t *testing.T) {
 	_, _, r, tier := oneOfEach()
 	failed := policy.Outcome{Verdict: policy.VerdictOf(policy.ClassTransient), Kind: policy.KindStatus, Duration: time.Millisecond}
+	delivered := policy.Outcome{Verdict: policy.VerdictOf(policy.ClassNone)}
 	if n := testing.AllocsPerRun(100, func() {
 		tier.Attempt(failed, false)
-		tier.Attempt(policy.Outcome{Verdict: policy.VerdictOf(policy.ClassNone)}, false)
+		tier.Attempt(delivered, false)
 		tier.Late(time.Millisecond)
 		r.Attempt(1, Failed)
+		r.Answer(failed, false)
 		r.EndToEnd(time.Second)
 	}); n != 0 {
 		t.Errorf("%v allocations, want none", n)

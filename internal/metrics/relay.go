@@ -26,11 +26,14 @@ type Relay struct {
 	deadLetters map[policy.Reason]counters[policy.Class]
 	malformed   counters[string]
 	ignored     counters[string]
+	words       counters[string]
+	limited     prometheus.Counter
+	failures    []delivery // that its rules can give
 }
 
-// Relay creates the series of a relay with so many steps, and so one attempt more;
-// its tiers follow with Relay.Tier.
-func (m *Metrics) Relay(name string, steps int) *Relay {
+// Relay creates the series of a relay with so many steps, and so one attempt more, and
+// with these rules of its own; its tiers follow with Relay.Tier.
+func (m *Metrics) Relay(name string, steps int, rules ...policy.Rule) *Relay {
 	r := &Relay{
 		m:           m,
 		name:        name,
@@ -40,6 +43,8 @@ func (m *Metrics) Relay(name string, steps int) *Relay {
 		unreachable: m.endpointUnreachable.WithLabelValues(name),
 		ready:       m.relayReady.WithLabelValues(name),
 		endToEnd:    m.endToEnd.WithLabelValues(name),
+		limited:     m.limitedFailures.WithLabelValues(name),
+		failures:    failures(rules),
 		deadLetters: make(map[policy.Reason]counters[policy.Class]),
 	}
 	for i := range max(0, steps) + 1 {
@@ -55,6 +60,9 @@ func (m *Metrics) Relay(name string, steps int) *Relay {
 	})
 	r.ignored = newCounters(ignoredHeaders(), func(header string) prometheus.Counter {
 		return m.ignoredHeaders.WithLabelValues(name, header)
+	})
+	r.words = newCounters(words(), func(header string) prometheus.Counter {
+		return m.ignoredAnswers.WithLabelValues(name, header)
 	})
 	m.produceErrors.WithLabelValues(name, TargetDLT)
 	return r
@@ -73,6 +81,22 @@ func (r *Relay) deadLettersFor(reason string) counters[policy.Class] {
 func (r *Relay) Attempt(number int, outcome Result) {
 	last := len(r.attempts)
 	r.attempts[min(max(number, 1), last)-1].inc(outcome)
+}
+
+// Answer counts what an attempt's outcome shows besides its result: what the endpoint
+// said that makes no sense, and a failure that limited_attempts counts, unless held says
+// that it was not judged.
+func (r *Relay) Answer(o policy.Outcome, held bool) {
+	if o.Ignored != 0 {
+		for _, word := range policy.AllWords() {
+			if o.Ignored&word != 0 {
+				r.words.inc(word.Header())
+			}
+		}
+	}
+	if o.Treatment == policy.TreatLimited && !held {
+		r.limited.Inc()
+	}
 }
 
 // EndToEnd measures how long a record took from its timestamp in the main topic

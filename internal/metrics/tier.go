@@ -47,7 +47,7 @@ func (r *Relay) Tier(label string) *Tier {
 		windowBytes:   m.windowBytes.WithLabelValues(r.name, label),
 		completedSet:  m.completedSet.WithLabelValues(r.name, label),
 		paused:        paused,
-		deliveries: newDeliveries(func(d delivery) prometheus.Counter {
+		deliveries: newDeliveries(r.failures, func(d delivery) prometheus.Counter {
 			return m.deliveries.WithLabelValues(r.name, label, string(d.result), text(d.class), text(d.kind))
 		}),
 		duration:     m.deliveryDuration.WithLabelValues(r.name, label),

@@ -10,62 +10,41 @@ func Kinds() []Kind {
 	return []Kind{KindTimeout, KindRefused, KindReset, KindDNS, KindTLS, KindStatus, KindProtocol}
 }
 
-// Classify returns the class of an attempt that ended with an HTTP status, or with
-// a failure of another kind, whose status (if there was one) does not count.
-//
-// It takes any 2xx for a success. With a list of accepted statuses the caller asks
-// that list first, and takes ClassUnknown for a 2xx that is not on it.
-func Classify(status int, kind Kind) Class {
-	switch kind {
-	case KindNone, KindStatus:
-		return classifyStatus(status)
-	case KindTimeout, KindRefused, KindReset, KindDNS:
-		return ClassTransient
-	case KindTLS:
-		return ClassEndpoint
+// DefaultRules returns the default table: what is done about whatever no rule of a
+// relay, and no endpoint.success, is about. It goes by RFC 9110 section 15, RFC 6585
+// (429) and RFC 8470 (425). Its last rule matches everything.
+func DefaultRules() []Rule {
+	return []Rule{
+		{Status: []Statuses{"2xx"}, Action: TreatDone},
+		{Status: []Statuses{"408", "425", "502", "503", "504"}, Action: TreatRetry},
+		{Error: []Kind{KindTimeout, KindRefused, KindReset, KindDNS}, Action: TreatRetry},
+		{Status: []Statuses{"429"}, Action: TreatThrottle},
+		{Status: []Statuses{"409", "412"}, Action: TreatReview},
+		{Status: []Statuses{"401", "403", "407", "3xx"}, Action: TreatHold},
+		{Status: []Statuses{"404", "405", "415"}, Action: TreatHold, Doubtful: true},
+		{Error: []Kind{KindTLS}, Action: TreatHold},
+		{Status: []Statuses{"4xx"}, Action: TreatDeadLetter},
+		{Action: TreatLimited}, // 500, 501, an answer that is no HTTP, and the like
 	}
-	return ClassUnknown
 }
 
-// classifyStatus goes by RFC 9110 section 15, RFC 6585 (429) and RFC 8470 (425).
-func classifyStatus(status int) Class {
-	switch status {
-	case 408, 425, 502, 503, 504:
-		return ClassTransient
-	case 429:
-		return ClassThrottled
-	case 409, 412:
-		return ClassConflict
-	case 401, 403, 404, 405, 407, 415:
-		return ClassEndpoint
+// Classify returns the class that the default table gives an attempt that ended with an
+// HTTP status, or with a failure of another kind, whose status (if there was one) does
+// not count.
+func Classify(status int, kind Kind) Class {
+	table := NewTable(nil, nil)
+	if kind == KindNone || kind == KindStatus {
+		return table.Answer(status, nil).Class // no rule of it asks for a header
 	}
-	switch status / 100 {
-	case 2:
-		return ClassNone
-	case 3:
-		return ClassEndpoint
-	case 4:
-		return ClassInvalid
-	}
-	return ClassUnknown
+	return table.Failure(kind).Class
 }
 
 // VerdictOf returns what the default table says about a class.
 func VerdictOf(class Class) Verdict {
-	v := Verdict{Class: class, Treatment: TreatLimited}
-	switch class {
-	case ClassNone:
-		v.Treatment = TreatDone
-	case ClassTransient:
-		v.Treatment = TreatRetry
-	case ClassThrottled:
-		v.Treatment = TreatThrottle
-	case ClassInvalid:
-		v.Treatment = TreatDeadLetter
-	case ClassConflict:
-		v.Treatment = TreatReview
-	case ClassEndpoint:
-		v.Treatment = TreatHold
+	for _, r := range DefaultRules() {
+		if v := r.Verdict(""); v.Class == class {
+			return v
+		}
 	}
-	return v
+	return Rule{Action: TreatLimited, Class: class}.Verdict("")
 }

@@ -1,7 +1,10 @@
 package policy
 
 import (
+	"fmt"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -90,4 +93,42 @@ func TestClosedSetsAreClosed(t *testing.T) {
 	if len(Classes()) != 6 || len(Kinds()) != 7 || len(Reasons()) != 9 {
 		t.Errorf("%d classes, %d kinds, %d reasons", len(Classes()), len(Kinds()), len(Reasons()))
 	}
+}
+
+// TestDocumentedDefaultTable compares the table in docs/policy.md with the rules.
+func TestDocumentedDefaultTable(t *testing.T) {
+	data, err := os.ReadFile("../../docs/policy.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(data), "\n**The default table**")
+	section, _, _ = strings.Cut(section, "\n## ")
+	var want strings.Builder
+	for _, r := range DefaultRules() {
+		condition := "everything else"
+		if key, values := "status", words(r.Status); values != "" {
+			condition = fmt.Sprintf("`%s: %s`", key, values)
+		} else if key, values := "error", words(r.Error); values != "" {
+			condition = fmt.Sprintf("`%s: %s`", key, values)
+		}
+		fmt.Fprintf(&want, "| %s | `%s` |\n", condition, r.Action)
+	}
+	if !strings.Contains(section, want.String()) {
+		t.Errorf("docs/policy.md does not show\n%s", want.String())
+	}
+}
+
+// words writes a list as YAML does.
+func words[T ~string](values []T) string {
+	all := make([]string, len(values))
+	for i, v := range values {
+		all[i] = string(v)
+	}
+	if len(all) == 1 {
+		return all[0]
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return "[" + strings.Join(all, ", ") + "]"
 }

@@ -60,6 +60,7 @@ type Verdict struct {
 	Treatment Treatment
 	Class     Class
 	DLT       string // of TreatDeadLetter: the topic that the rule names; empty: the relay's
+	Rule      string // the key of what said so, such as endpoint.rules[0]; empty: the default table, or the endpoint itself
 	Spoken    bool   // the endpoint said so itself (Retryd-Action): it tells of the record, not of the endpoint
 	Doubtful  bool   // of TreatHold: a matter of the record while the endpoint accepts others (404, 405, 415)
 }
@@ -71,10 +72,35 @@ type Outcome struct {
 	Status     int           // HTTP status; 0 without a response
 	Unreached  bool          // there was no connection, or it broke before a response: it tells of the endpoint, whatever the record
 	Wait       time.Duration // how long the endpoint asked to wait, bounded (Retryd-Delay, Retry-After); 0: it did not
-	Error      string        // one line, at most 256 bytes, without credentials; empty if delivered
+	Ignored    Words         // what the endpoint said that makes no sense
+	Error      string        // one line, at most 256 bytes, without credentials; empty if an answer delivered
 	Response   []byte        // start of the response body, at most 1 KiB; only on a failure
 	AppVersion string        // from the configured response header
 	Duration   time.Duration
+}
+
+// Words is a set of the headers with which an endpoint speaks to retryd.
+type Words uint8
+
+// The headers.
+const (
+	WordRetryAfter   Words = 1 << iota // Retry-After
+	WordRetrydDelay                    // Retryd-Delay
+	WordRetrydAction                   // Retryd-Action
+)
+
+// AllWords returns the closed set, each by itself.
+func AllWords() []Words { return []Words{WordRetryAfter, WordRetrydDelay, WordRetrydAction} }
+
+// Header returns the name of a single one, in lower case.
+func (w Words) Header() string {
+	switch w {
+	case WordRetryAfter:
+		return "retry-after"
+	case WordRetrydDelay:
+		return "retryd-delay"
+	}
+	return "retryd-action"
 }
 
 // Delivered reports whether the endpoint accepted the record.

@@ -171,6 +171,11 @@ func (c Config) checkTopics() []error {
 			check(fmt.Sprintf("park[%d].topic", i), p.Topic)
 		}
 	}
+	for i, rule := range c.Endpoint.Rules {
+		if rule.DLT != "" {
+			check(fmt.Sprintf("endpoint.rules[%d].dlt", i), rule.DLT)
+		}
+	}
 	if c.DLT.Topic != c.Prefix+".DLT" {
 		check("dlt.topic", c.DLT.Topic)
 	}

@@ -115,6 +115,7 @@ func (r *Relay) decide(j *job, o *policy.Outcome, ruling forward.Ruling, late ti
 func (c *consumer) attempted(j *job, o policy.Outcome, d policy.Decision, now time.Time) {
 	held := d.Action == policy.ActionHold
 	c.metrics.Attempt(o, held)
+	c.relay.metrics.Answer(o, held)
 	c.relay.metrics.Attempt(j.state.Attempt+1, metrics.ResultOf(o, held))
 	if o.Delivered() {
 		c.relay.metrics.EndToEnd(now.Round(0).Sub(j.origin()))

@@ -203,6 +203,24 @@ func TestAttemptIsCountedByItsNumber(t *testing.T) {
 	}
 }
 
+func TestWhatAnAnswerShowsBesidesItsResultIsCounted(t *testing.T) {
+	r := tierRig(t)
+	defer r.stop()
+	registry := prometheus.NewRegistry()
+	r.relay.metrics = metrics.New(registry, "test").Relay("orders", 3)
+	withEndpoint(t, r, func(harness.Request) harness.Answer {
+		return harness.Answer{Status: http.StatusInternalServerError, Header: http.Header{"Retry-After": {"-1"}}}
+	})
+	routed(r, nil, nil)
+	r.handle(t, r.readNow(t))
+	if n := sample(t, registry, "retryd_limited_failures_total", nil).GetCounter().GetValue(); n != 1 {
+		t.Errorf("%v limited failures, want 1", n)
+	}
+	if n := sample(t, registry, "retryd_ignored_answers_total", map[string]string{"header": "retry-after"}).GetCounter().GetValue(); n != 1 {
+		t.Errorf("%v ignored values, want 1", n)
+	}
+}
+
 // sample returns the series of a metric that has all the labels, or nil.
 func sample(t *testing.T, g prometheus.Gatherer, name string, labels map[string]string) *dto.Metric {
 	t.Helper()

@@ -100,7 +100,7 @@ func New(c Config, d Deps) (*Relay, error) {
 	}
 	r := &Relay{
 		deps: d, config: c, schedule: schedule, rests: schedule.Rests(), client: client, recheck: recheckInterval, uniform: rand.Float64,
-		metrics: d.Metrics.Relay(c.Name, len(schedule.Steps)),
+		metrics: d.Metrics.Relay(c.Name, len(schedule.Steps), c.Endpoint.Rules...),
 		budget:  d.Budget.Part(),
 		log:     d.Log.With(zap.String(logging.FieldRelay, c.Name)),
 		turns:   newTurns(),
