@@ -78,7 +78,7 @@ func testAbsence(t *testing.T, a absence) {
 		return harness.Answer{}
 	}, 200*time.Millisecond, 3*time.Second)
 	d := suite.Daemon(t, configuration(c.addrs, "", c.relay("start: earliest", "endpoint.timeout: 2s",
-		fmt.Sprintf("endpoint.breaker.enabled: %v", !a.unguarded))))
+		fmt.Sprintf("endpoint.breaker: {enabled: %v}", !a.unguarded))))
 	c.write(t, records("before", each)...)
 	c.awaitAccepted(t, each)
 

@@ -73,7 +73,7 @@ func TestMisbehavingEndpointEndsInTheRightClass(t *testing.T) {
 	relays := make([]string, len(misbehaviours))
 	for i, m := range misbehaviours {
 		chains[i] = newChain(t, addrs, 2, m.plan, 200*time.Millisecond, 400*time.Millisecond)
-		relays[i] = chains[i].relay("start: earliest", "endpoint.timeout: 3s", "endpoint.limited_attempts: 2", "endpoint.breaker.enabled: false")
+		relays[i] = chains[i].relay("start: earliest", "endpoint.timeout: 3s", "endpoint.limited_attempts: 2", "endpoint.breaker: {enabled: false}")
 	}
 	d := suite.Daemon(t, configuration(addrs, debugLog, relays...))
 	for _, c := range chains {
