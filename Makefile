@@ -1,6 +1,7 @@
 # Two targets are all that a newcomer needs: demo (Go alone) and test. What they
-# fetch comes from the Go module proxy, from Maven Central and from Debian; tools and
-# jars are kept in the ignored folders .bin and .cache.
+# fetch comes from the Go module proxy, from Maven Central and from Debian, and for the
+# examples in Python and Node from PyPI and npm; it is kept in the ignored folders .bin
+# and .cache.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -69,6 +70,7 @@ unit: ## Run the tests that need Go alone, without the race detector
 tools:
 	@java=java; [[ -z "$${JAVA_HOME:-}" ]] || java="$$JAVA_HOME/bin/java"; \
 	missing=0; need() { echo "make test: $$1" >&2; missing=1; }; \
+	note() { if [[ -n '$(ALL_EXAMPLES)' ]]; then need "to be tested is $$1"; else echo "make test: not tested is $$1"; fi; }; \
 	jdk='install a JDK of 17 or newer (Debian: apt-get install openjdk-17-jdk-headless), or let JAVA_HOME point at one'; \
 	if ! command -v "$$java" >/dev/null; then \
 		need "the tests run a real Kafka, and $$java was not found: $$jdk"; \
@@ -87,6 +89,10 @@ tools:
 		need 'promtool checks the metrics, and was not found: install Prometheus, which has it (macOS: brew install prometheus)'; \
 	command -v prlimit >/dev/null || \
 		need 'prlimit fills the disk of a broker, and was not found: install util-linux (Debian: apt-get install util-linux)'; \
+	python3 -c 'import sys, pip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || \
+		note 'the example in Python, which needs python3 of 3.10 or newer with pip (Debian: apt-get install python3-pip)'; \
+	{ node -e 'process.exit(parseInt(process.versions.node) < 18 ? 1 : 0)' && command -v npm; } >/dev/null 2>&1 || \
+		note 'the example in Node, which needs node of 18 or newer with npm (Debian: apt-get install npm)'; \
 	[[ -n '$(RACE)' ]] || echo 'make test: without the race detector, which needs a C compiler (Debian: apt-get install gcc libc6-dev)'; \
 	exit $$missing
 
@@ -111,7 +117,7 @@ GOLANGCI_LINT := $(BIN)/golangci-lint-$(GOLANGCI_LINT_VERSION)
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Check format, modules, vet and the linters
-	@unformatted=$$(gofmt -l bench cmd internal test); \
+	@unformatted=$$(gofmt -l bench cmd docs internal test); \
 	[[ -z "$$unformatted" ]] || { printf 'run gofmt -w on\n%s\n' "$$unformatted" >&2; exit 1; }
 	go mod tidy -diff
 	go mod verify

@@ -24,7 +24,8 @@ type Process struct {
 }
 
 // StartProcess runs cmd in a process group of its own, so that an interrupt at
-// the terminal reaches the tests alone, and appends its output to log.
+// the terminal reaches the tests alone, and appends its output to log. Of its system
+// attributes the credential is kept.
 func StartProcess(cmd *exec.Cmd, log string) (*Process, error) {
 	output, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -32,7 +33,11 @@ func StartProcess(cmd *exec.Cmd, log string) (*Process, error) {
 	}
 	defer output.Close()
 	cmd.Stdout, cmd.Stderr = output, output
-	cmd.SysProcAttr = childAttributes()
+	attributes := childAttributes()
+	if cmd.SysProcAttr != nil {
+		attributes.Credential = cmd.SysProcAttr.Credential
+	}
+	cmd.SysProcAttr = attributes
 
 	p := &Process{cmd: cmd, log: log, done: make(chan struct{})}
 	started := make(chan error, 1)
