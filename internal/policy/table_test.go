@@ -174,6 +174,9 @@ func TestLinesLeaveOutWhatNeverApplies(t *testing.T) {
 
 func TestLookingUpAllocatesNothing(t *testing.T) {
 	table := NewTable([]Rule{with(on(TreatRetry, "503"), "X-A", "b")}, nil)
+	if n := len(table.byStatus[0]); n != 1 {
+		t.Errorf("%d rules are asked about a 200, want the one that is about it", n)
+	}
 	if n := testing.AllocsPerRun(100, func() {
 		if table.Answer(200, nil).Treatment != TreatDone || table.Failure(KindTimeout).Treatment != TreatRetry {
 			t.Fatal("wrong verdict")
