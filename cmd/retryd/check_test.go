@@ -135,21 +135,27 @@ relays:
 	documented(t, table)
 }
 
-func TestCheckExplainsParkTopics(t *testing.T) {
-	out := check(t, `
+func TestCheckExplainsOtherTopics(t *testing.T) {
+	for name, keys := range map[string]string{
+		"park":   "    park: [24h, {delay: 1h, topic: loans.later}]\n",
+		"review": "    review: {enabled: true}\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			out := check(t, `
 relays:
   - topic: loans
     start: earliest
     endpoint: {url: "http://127.0.0.1:8080/"}
     tiers: [5s, 30s, 5m]
-    park: [24h, {delay: 1h, topic: loans.later}]
-`, nil)
-	if out.Code != 0 || out.Stderr != "" {
-		t.Errorf("exit %d, standard error %q", out.Code, out.Stderr)
+`+keys, nil)
+			if out.Code != 0 || out.Stderr != "" {
+				t.Errorf("exit %d, standard error %q", out.Code, out.Stderr)
+			}
+			relay, _, _ := strings.Cut(out.Stdout, "\nWhat an answer")
+			golden(t, "check/"+name+".txt", relay)
+			requireNarrow(t, relay)
+		})
 	}
-	relay, _, _ := strings.Cut(out.Stdout, "\nWhat an answer")
-	golden(t, "check/park.txt", relay)
-	requireNarrow(t, relay)
 }
 
 func TestCheckPrintsJSON(t *testing.T) {

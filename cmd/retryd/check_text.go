@@ -44,6 +44,9 @@ func writeRelay(w io.Writer, r inspect.RelayDescription) {
 	if len(r.Park) > 0 {
 		f = append(f, [2]string{"long waits", parkWords(r.Park)})
 	}
+	if r.Review != nil {
+		f = append(f, [2]string{"review", "what a person has to look at, such as a conflict (409, 412), goes to " + r.Review.Topic + ", not to the dead letters"})
+	}
 	from := "its first failure"
 	if !r.Consume && len(r.Attempts) > 1 {
 		f = append(f, [2]string{"headers", headerWords})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net/textproto"
@@ -142,7 +143,7 @@ func nextOf(relay tier.Config, s policy.Schedule, state record.State, o policy.O
 		}
 		n.text = fmt.Sprintf("tier %d: written to %s, %s after about %s", d.Step, n.Topic, after, short(n.Delay))
 	case n.Action == inspect.ActionDeadLetter:
-		n.Topic = relay.DLT.Topic
+		n.Topic = cmp.Or(d.DLT, relay.DLT.Topic)
 		n.text = fmt.Sprintf("dead letter (%s): written to %s, since %s", n.Reason, n.Topic, whyDead(n.Reason))
 	case o.Treatment == policy.TreatThrottle:
 		n.text = "held: delivery pauses, no attempt is spent; the endpoint asks for fewer requests"

@@ -152,6 +152,15 @@ relays:
 	}
 }
 
+func TestSendNamesTheReviewTopic(t *testing.T) {
+	e := startEndpoint(t, http.StatusConflict, "")
+	path := writeFile(t, fmt.Sprintf("relays: [{topic: a, endpoint: {url: %q}, tiers: [5s], review: {enabled: true}}]\n", e.URL))
+	out := execute(t, nil, nil, "send", "--config", path, "--value", "x")
+	if want := "dead letter (conflict): written to a.review, since"; out.Code != 1 || !strings.Contains(out.Stdout, want) {
+		t.Errorf("exit %d, want %q in\n%s", out.Code, want, out.Stdout)
+	}
+}
+
 func TestSendWithoutAnAnswer(t *testing.T) {
 	out := execute(t, nil, nil, "send", "--config", loansFile(t, "http://"+nobody(t)), "--value", "x")
 	if out.Code != 1 || out.Stderr != "" {

@@ -72,6 +72,9 @@ func writeRelayStatus(w io.Writer, r status.Relay, now time.Time) {
 		status.Count(r.InFlight, "attempt"), status.OneLine(r.Endpoint))
 	table(w, func(w io.Writer) { writeTiers(w, r.Tiers, now) })
 	paragraph(w, "dead letters: "+deadText(r.DLT))
+	if r.Review != nil {
+		paragraph(w, "to review: "+deadText(*r.Review))
+	}
 	writeProblems(w, r.Problems, now)
 	if !told(r.Problems, r.LastError) {
 		writeError(w, "", r.LastError, now)

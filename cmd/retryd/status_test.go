@@ -78,7 +78,8 @@ func running() status.Process {
 				Due: new(int64), Held: new(int64),
 			},
 		},
-		DLT: status.DLT{Topic: "library.loan.overdue.DLT", Records: &records},
+		DLT:    status.DLT{Topic: "library.loan.overdue.DLT", Records: &records},
+		Review: &status.DLT{Topic: "library.loan.overdue.review", Records: new(int64(1))},
 	}
 	return status.Assemble("1.2.3", since, now, nil, []status.Relay{loans, orders})
 }

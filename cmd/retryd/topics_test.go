@@ -148,6 +148,7 @@ func TestTopicsShowsProblems(t *testing.T) {
 			b.create(t, "library.loan.overdue.DLT", 2, "retention.ms=864000000")
 		}, "", []string{"--create"}, 1},
 		{"park", func(t *testing.T, b broker) { b.create(t, "library.loan.overdue", 1) }, "    park: [1920h, 1h]\n", []string{"--create"}, 0},
+		{"review", func(t *testing.T, b broker) { b.create(t, "library.loan.overdue", 1) }, "    review: {enabled: true}\ndefaults: {endpoint: {rules: [{status: 415, action: dead_letter, dlt: unreadable}]}}\n", []string{"--create"}, 0},
 		{"only-checked", func(t *testing.T, b broker) { b.create(t, "library.loan.overdue", 1) }, "topics: {create: false}\n", nil, 1},
 		{"retired", func(t *testing.T, b broker) {
 			b.create(t, "library.loan.overdue", 1)
@@ -185,7 +186,7 @@ func TestTopicsAsJSON(t *testing.T) {
 	b.create(t, "library.loan.overdue", 2)
 	b.create(t, "library.loan.overdue.retry.4", 1)
 	b.fill(t, "library.loan.overdue.retry.4", 1)
-	out := b.topics(t, "--config", b.file(t, "    park: [24h]\n"), "--output", "json")
+	out := b.topics(t, "--config", b.file(t, "    park: [24h]\n    review: {enabled: true}\n"), "--output", "json")
 	var report struct {
 		Relays []struct{ Topics []map[string]any }
 	}
@@ -199,6 +200,7 @@ func TestTopicsAsJSON(t *testing.T) {
 		{"topic": "library.loan.overdue.retry.3", "role": "tier", "tier": "3", "state": "missing", "partition_count": 0.0, "keeps_seconds": 604800.0},
 		{"topic": "library.loan.overdue.park.24h", "role": "park", "tier": "park-24h", "state": "missing", "partition_count": 0.0, "keeps_seconds": 604800.0},
 		{"topic": "library.loan.overdue.DLT", "role": "dead_letter", "tier": "", "state": "missing", "partition_count": 0.0, "keeps_seconds": nil},
+		{"topic": "library.loan.overdue.review", "role": "review", "tier": "", "state": "missing", "partition_count": 0.0, "keeps_seconds": nil},
 		{"topic": "library.loan.overdue.retry.4", "role": "retired", "tier": "4", "state": "ok", "partition_count": 1.0, "keeps_seconds": nil},
 	}
 	for _, topic := range want {

@@ -86,7 +86,7 @@ func partitionsText(t inspect.Topic) string {
 // are kept as long as one likes.
 func keepsText(t inspect.Topic) string {
 	switch {
-	case t.Role == inspect.RoleDLT:
+	case t.Role.Ends():
 		return "for ever"
 	case t.Keeps != nil:
 		return age(time.Duration(*t.Keeps)) + " or more"

@@ -25,7 +25,7 @@ func (l *loader) check(c *Config) {
 	}
 	for i, relay := range c.Relays {
 		prefix := fmt.Sprintf("relays[%d].", i)
-		l.checkDerived(prefix)
+		l.checkDerived(prefix, relay)
 		l.checkName(prefix, relay)
 		l.reportAll(prefix, relay.Validate())
 	}
@@ -35,12 +35,15 @@ func (l *loader) check(c *Config) {
 
 // checkDerived reports names that are given as empty text. They would silently
 // take their defaults, and a group that changes starts over.
-func (l *loader) checkDerived(prefix string) {
+func (l *loader) checkDerived(prefix string, relay tier.Config) {
 	keys := []string{"name", "group", "prefix", "dlt.topic"}
-	for _, key := range []string{"tiers", "park"} {
-		entries, _ := l.root.find(prefix + key).valueOf().(list)
+	if relay.Review.Enabled { // else it has no name
+		keys = append(keys, "review.topic")
+	}
+	for of, name := range map[string]string{"tiers": "topic", "park": "topic", "endpoint.rules": "dlt"} {
+		entries, _ := l.root.find(prefix + of).valueOf().(list)
 		for i := range entries {
-			keys = append(keys, fmt.Sprintf("%s[%d].topic", key, i))
+			keys = append(keys, fmt.Sprintf("%s[%d].%s", of, i, name))
 		}
 	}
 	for _, key := range keys {

@@ -79,6 +79,8 @@ func TestEnvironmentSetsEveryKeyOutsideLists(t *testing.T) {
 		"defaults.budget":                              {"2m", "2m0s"},
 		"defaults.lifetime":                            {"3h", "3h0m0s"},
 		"defaults.expire_after":                        {"4h", "4h0m0s"},
+		"defaults.review.enabled":                      {"true", "true"},
+		"defaults.review.topic":                        {"v", "v"},
 		"defaults.dlt.topic":                           {"d", "d"},
 	}
 	keys := leaves(schema)

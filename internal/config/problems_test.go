@@ -218,6 +218,40 @@ relays:
 			`f:12: relays[1].park: "1d" is not a duration; use numbers with ms, s, m or h, such as 30s or 1m30s`,
 			`f:14: relays[2].parks: unknown key, did you mean "park"?`,
 		}},
+		{"review topics", `
+defaults: {endpoint: {url: 'http://x/'}, tiers: [5s]}
+relays:
+  - topic: a
+    review: {topic: b}
+  - topic: b
+    review: {enabled: true, topic: "x!"}
+  - topic: c
+    review: {enabled: true, topic: ''}
+  - topic: d
+    review: {enabled: false, topic: ''}
+  - topic: e
+    review: e.review
+  - topic: f
+    review: {enable: true}
+`, []string{
+			`f:5: relays[0].review.topic: nothing is written there without review.enabled: true; set that, or remove this key`,
+			`f:7: relays[1].review.topic: "x!" is not a topic name: Kafka allows letters, digits, ".", "_" and "-", at least one`,
+			`f:9: relays[2].review.topic: is empty; leave the key out for its default`,
+			`f:13: relays[4].review: is text, must be a mapping of keys`,
+			`f:15: relays[5].review.enable: unknown key, did you mean "enabled"?`,
+		}},
+		{"quarantine topics", `
+defaults: {endpoint: {url: 'http://x/'}, tiers: [5s]}
+relays:
+  - topic: a
+    endpoint:
+      rules:
+        - {status: 415, action: dead_letter, dlt: "x!"}
+        - {status: 422, action: dead_letter, dlt: ''}
+`, []string{
+			`f:7: relays[0].endpoint.rules[0].dlt: "x!" is not a topic name: Kafka allows letters, digits, ".", "_" and "-", at least one`,
+			`f:8: relays[0].endpoint.rules[1].dlt: is empty; leave the key out for its default`,
+		}},
 		{"names that are too long", "relays:\n  - topic: a\n    name: " + strings.Repeat("n", 250) + "\n    endpoint: {url: 'http://x/'}\n    tiers: [5s]\n", []string{
 			`f:3: relays[0].name: has 250 characters; a name has at most 249`,
 		}},
@@ -344,6 +378,40 @@ func TestSharing(t *testing.T) {
 		}},
 		{"a dead-letter topic that is a main topic", "  - topic: a\n  - topic: a.DLT\n", []string{
 			`f:4: relays[1].topic: topic "a.DLT" belongs to relay a.DLT (main) and to relay a (relays[0], dead letter); relays must not share a topic`,
+		}},
+		{"the review topic", "  - topic: a\n    review: {enabled: true}\n  - topic: b\n    review: {enabled: true, topic: a.review}\n", []string{
+			`f:6: relays[1].review.topic: topic "a.review" belongs to relay b (review) and to relay a (relays[0], review); relays must not share a topic`,
+		}},
+		{"a review topic that is a main topic", "  - topic: a.review\n  - topic: a\n    review: {enabled: true}\n", []string{
+			`f:4: relays[1].topic: topic "a.review" belongs to relay a (review) and to relay a.review (relays[0], main); relays must not share a topic`,
+		}},
+		{"a review topic that is not enabled", "  - topic: a.review\n  - topic: a\n", nil},
+		{"a review topic and a dead-letter topic, a tier's, a park topic, or main", "  - topic: a\n    review: {enabled: true, topic: a.DLT}\n" +
+			"  - topic: b\n    review: {enabled: true, topic: b.retry.2}\n" +
+			"  - topic: c\n    park: [1h]\n    review: {enabled: true, topic: c.park.1h}\n" +
+			"  - topic: d\n    review: {enabled: true, topic: d}\n", []string{
+			`f:4: relays[0].review.topic: this relay uses topic "a.DLT" twice (dead letter and review); give each a topic of its own`,
+			`f:6: relays[1].review.topic: this relay uses topic "b.retry.2" twice (tier 2 and review); give each a topic of its own`,
+			`f:9: relays[2].review.topic: this relay uses topic "c.park.1h" twice (park-1h and review); give each a topic of its own`,
+			`f:11: relays[3].review.topic: this relay uses topic "d" twice (main and review); give each a topic of its own`,
+		}},
+		{"a review topic that another relay would take for a retired tier", "  - topic: a\n  - topic: b\n    review: {enabled: true, topic: a.retry.9}\n", []string{
+			`f:5: relays[1].review.topic: topic "a.retry.9" (review of relay b) is named like a tier of relay a (relays[0]), which would consume it as one; choose another name`,
+		}},
+		{"a quarantine topic that several rules name", "  - topic: a\n    endpoint: {rules: [{status: 415, action: dead_letter, dlt: q}, {status: 422, action: dead_letter, dlt: q}]}\n", nil},
+		{"a quarantine topic", "  - topic: a\n    endpoint: {rules: [{status: 415, action: dead_letter, dlt: q}]}\n" +
+			"  - topic: b\n    endpoint: {rules: [{status: 409, action: done}, {status: 415, action: dead_letter, dlt: q}]}\n", []string{
+			`f:6: relays[1].endpoint.rules[1].dlt: topic "q" belongs to relay b (quarantine) and to relay a (relays[0], quarantine); relays must not share a topic`,
+		}},
+		{"a quarantine topic and another one within a relay", "  - topic: a\n    review: {enabled: true}\n    endpoint:\n      rules:\n" +
+			"        - {status: 410, action: dead_letter, dlt: a.DLT}\n        - {status: 415, action: dead_letter, dlt: a.review}\n" +
+			"        - {status: 422, action: dead_letter, dlt: a.retry.1}\n", []string{
+			`f:7: relays[0].endpoint.rules[0].dlt: this relay uses topic "a.DLT" twice (dead letter and quarantine); give each a topic of its own`,
+			`f:8: relays[0].endpoint.rules[1].dlt: this relay uses topic "a.review" twice (review and quarantine); give each a topic of its own`,
+			`f:9: relays[0].endpoint.rules[2].dlt: this relay uses topic "a.retry.1" twice (tier 1 and quarantine); give each a topic of its own`,
+		}},
+		{"a quarantine topic that another relay would take for a retired tier", "  - topic: a\n  - topic: b\n    endpoint: {rules: [{status: 415, action: dead_letter, dlt: a.retry.9}]}\n", []string{
+			`f:5: relays[1].endpoint.rules[0].dlt: topic "a.retry.9" (quarantine of relay b) is named like a tier of relay a (relays[0]), which would consume it as one; choose another name`,
 		}},
 		{"by the defaults", "  - topic: a\n  - topic: b\n", nil},
 		{"what counts as a retired tier", "  - topic: a\n  - topic: b\n    tiers: [{delay: 1s, topic: a.retry.3}]\n  - topic: a.retry.14\n", []string{

@@ -110,5 +110,8 @@ func (l *loader) claims(i int, relay tier.Config) []claim {
 			all = append(all, claim{"group", t.Group, t.Role, source("group", "name")})
 		}
 	}
-	return append(all, claim{"topic", relay.DLT.Topic, "dead letter", source("dlt.topic", "prefix")})
+	for _, t := range relay.DeadLetterTopics() {
+		all = append(all, claim{"topic", t.Name, t.Role, source(t.Key, "prefix")})
+	}
+	return all
 }

@@ -87,7 +87,10 @@ func topicACLs(relay tier.Config, create bool) []ACL {
 		others = append(others, ACL{ResourceTopic, t.Name, Literal, live})
 	}
 	acls = append(append(acls, alike), others...)
-	return append(acls, ACL{ResourceTopic, relay.DLT.Topic, Literal, written})
+	for _, t := range relay.DeadLetterTopics() {
+		acls = append(acls, ACL{ResourceTopic, t.Name, Literal, written})
+	}
+	return acls
 }
 
 func groupACLs(relay tier.Config) []ACL {

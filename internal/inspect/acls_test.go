@@ -92,6 +92,33 @@ relays:
 			{ResourceGroup, "retryd-a", Literal, read},
 			{ResourceGroup, "retryd-a-retry-", Prefixed, read},
 		}},
+		{"a review topic", `
+relays:
+  - {topic: a, endpoint: {url: "http://127.0.0.1/"}, tiers: [5s], review: {enabled: true}}
+`, []ACL{
+			{ResourceTopic, "a", Literal, consumed},
+			{ResourceTopic, "a.retry.", Prefixed, tier},
+			{ResourceTopic, "a.DLT", Literal, dead},
+			{ResourceTopic, "a.review", Literal, dead},
+			{ResourceGroup, "retryd-a", Literal, read},
+			{ResourceGroup, "retryd-a-retry-", Prefixed, read},
+		}},
+		{"quarantine topics", `
+relays:
+  - topic: a
+    endpoint:
+      url: "http://127.0.0.1/"
+      rules: [{status: 415, action: dead_letter, dlt: bad}, {status: 422, action: dead_letter, dlt: bad}, {status: 410, action: dead_letter, dlt: gone}]
+    tiers: [5s]
+`, []ACL{
+			{ResourceTopic, "a", Literal, consumed},
+			{ResourceTopic, "a.retry.", Prefixed, tier},
+			{ResourceTopic, "a.DLT", Literal, dead},
+			{ResourceTopic, "bad", Literal, dead},
+			{ResourceTopic, "gone", Literal, dead},
+			{ResourceGroup, "retryd-a", Literal, read},
+			{ResourceGroup, "retryd-a-retry-", Prefixed, read},
+		}},
 		{"no tier of a usual name, but perhaps a retired one", `
 relays:
   - {topic: a, endpoint: {url: "http://127.0.0.1/"}, tiers: []}

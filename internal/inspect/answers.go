@@ -97,7 +97,7 @@ func effectOf(v policy.Verdict) (Action, string) {
 		}
 		return ActionDeadLetter, "dead letter at once (rejected)"
 	case policy.TreatReview:
-		return ActionDeadLetter, "dead letter at once (conflict)"
+		return ActionDeadLetter, "to review, or dead letter (conflict)"
 	case policy.TreatThrottle, policy.TreatHold:
 		return ActionHold, pause
 	case policy.TreatStop:

@@ -37,15 +37,16 @@ type RelayDescription struct {
 
 	MaxRetryAfter Seconds `json:"max_retry_after_seconds"` // the longest wait that the endpoint may ask for
 
-	Answers     []Answer    `json:"answers"` // the first that matches counts
-	Attempts    []Attempt   `json:"attempts"`
-	Park        []Park      `json:"park"` // the shortest delay first
-	DLT         DeadLetters `json:"dlt"`
-	End         Seconds     `json:"end_seconds"`    // since the first failure: dead-lettered by then
-	Budget      Seconds     `json:"budget_seconds"` // since the first failure
-	Lifetime    Seconds     `json:"lifetime_seconds"`
-	ExpireAfter Seconds     `json:"expire_after_seconds"` // 0: never
-	Cost        Cost        `json:"cost"`
+	Answers     []Answer     `json:"answers"` // the first that matches counts
+	Attempts    []Attempt    `json:"attempts"`
+	Park        []Park       `json:"park"` // the shortest delay first
+	DLT         DeadLetters  `json:"dlt"`
+	Review      *DeadLetters `json:"review"`         // null: what a person has to look at goes to DLT
+	End         Seconds      `json:"end_seconds"`    // since the first failure: dead-lettered by then
+	Budget      Seconds      `json:"budget_seconds"` // since the first failure
+	Lifetime    Seconds      `json:"lifetime_seconds"`
+	ExpireAfter Seconds      `json:"expire_after_seconds"` // 0: never
+	Cost        Cost         `json:"cost"`
 }
 
 // Park is a topic for waits that are longer than those of the tiers.
@@ -143,6 +144,9 @@ func describeRelay(c tier.Config) RelayDescription {
 	} else {
 		d.Attempts = append(d.Attempts, Attempt{Number: 1, Tier: metrics.TierMain, Topic: c.Topic})
 	}
+	if c.Review.Enabled {
+		d.Review = &DeadLetters{c.Review.Topic}
+	}
 	attempts, end := schedule.Forecast(FirstStep(c), c.Endpoint.Timeout)
 	for _, f := range attempts {
 		d.Attempts = append(d.Attempts, describeAttempt(c, schedule, f))
@@ -198,7 +202,7 @@ type Cost struct {
 	Failing  int `json:"failing"`
 	Retries  int `json:"retries"`  // of one failing record
 	Requests int `json:"requests"` // to the endpoint
-	Writes   int `json:"writes"`   // to retry topics and the dead-letter topic
+	Writes   int `json:"writes"`   // to retry topics and those in which records end
 }
 
 // costOf takes 1,000 records, of which 10 % fail in each of the attempts that retryd

@@ -12,7 +12,7 @@ import (
 // Topics is what there is of one relay's topics, held against what it needs.
 type Topics struct {
 	Relay    string   `json:"name"`
-	Topics   []Topic  `json:"topics"`   // main, the tiers, park topics, the dead letters, then retired tiers
+	Topics   []Topic  `json:"topics"`   // main, the tiers, park topics, dead letters, review, quarantine topics, then retired tiers
 	Changes  []Change `json:"changes"`  // what was done
 	Problems []string `json:"problems"` // of no single topic: what Kafka refused to create
 	Warnings []string `json:"warnings"` // of no single topic
@@ -22,11 +22,11 @@ type Topics struct {
 type Topic struct {
 	Name       string   `json:"topic"`
 	Role       Role     `json:"role"`
-	Tier       string   `json:"tier"`                   // main, the tier's number, or park-24h; empty for the dead letters
+	Tier       string   `json:"tier"`                   // main, the tier's number, or park-24h; empty where records end
 	State      State    `json:"state"`                  // of a retired tier always ok
 	Partitions int32    `json:"partition_count"`        // that there are; 0 if it is missing or hidden
 	Wanted     int32    `json:"wanted_partition_count"` // as many as main has; 0 if that is not known, and of a retired tier
-	Keeps      *Seconds `json:"keeps_seconds"`          // for which records must be kept at least; nil: dead letters for ever, else as you like
+	Keeps      *Seconds `json:"keeps_seconds"`          // for which records must be kept at least; nil: for ever where records end, else as you like
 	Left       *int64   `json:"records_left"`           // of a retired tier: those that the group has not completed; nil if that is not known
 	Deletable  bool     `json:"deletable"`              // a retired tier that holds nothing any more
 	Problems   []string `json:"problems"`
@@ -38,12 +38,17 @@ type Role string
 
 // The roles.
 const (
-	RoleMain    Role = "main"
-	RoleTier    Role = "tier"
-	RolePark    Role = "park"
-	RoleDLT     Role = "dead_letter"
-	RoleRetired Role = "retired"
+	RoleMain       Role = "main"
+	RoleTier       Role = "tier"
+	RolePark       Role = "park"
+	RoleDLT        Role = "dead_letter"
+	RoleReview     Role = "review"
+	RoleQuarantine Role = "quarantine" // a rule names it
+	RoleRetired    Role = "retired"
 )
+
+// Ends reports whether records end there: they are kept for ever.
+func (r Role) Ends() bool { return r == RoleDLT || r == RoleReview || r == RoleQuarantine }
 
 // State says what a topic lacks; the first that applies.
 type State string
@@ -81,20 +86,32 @@ func SurveyTopics(cluster *kafka.Cluster, relay tier.Config) (Topics, error) {
 	main := survey.Main.Topic.Partitions
 	t.Topics = append(t.Topics, describeTopic(RoleMain, survey.Main, main))
 	t.Topics[0].Tier = metrics.TierMain
-	retry := relay.RetryTopics()
+	retry, ends := relay.RetryTopics(), relay.DeadLetterTopics()
 	for i, state := range survey.Topics {
-		described := describeTopic(RoleDLT, state, main)
-		if i < len(retry) {
-			keeps := Seconds(specs[i].Retention)
-			described.Role, described.Tier, described.Keeps = RoleTier, retry[i].Label, &keeps
-			if retry[i].Park {
-				described.Role = RolePark
-			}
+		if i >= len(retry) {
+			t.Topics = append(t.Topics, describeTopic(endRole(ends[i-len(retry)]), state, main))
+			continue
+		}
+		described, keeps := describeTopic(RoleTier, state, main), Seconds(specs[i].Retention)
+		described.Tier, described.Keeps = retry[i].Label, &keeps
+		if retry[i].Park {
+			described.Role = RolePark
 		}
 		t.Topics = append(t.Topics, described)
 	}
 	err = t.addRetired(cluster, relay)
 	return t, err
+}
+
+// endRole is the role of a topic in which records end.
+func endRole(t tier.DeadLetterTopic) Role {
+	switch t.Label {
+	case metrics.TargetReview:
+		return RoleReview
+	case metrics.TargetQuarantine:
+		return RoleQuarantine
+	}
+	return RoleDLT
 }
 
 func describeTopic(role Role, s kafka.TopicState, main int32) Topic {

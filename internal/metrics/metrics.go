@@ -51,6 +51,7 @@ type Metrics struct {
 	rebalances          *prometheus.CounterVec
 	relayReady          *prometheus.GaugeVec
 	reparks             *prometheus.CounterVec
+	reviewRecords       *prometheus.CounterVec
 	windowBytes         *prometheus.GaugeVec
 	windowRecords       *prometheus.GaugeVec
 }
@@ -79,7 +80,7 @@ func New(reg prometheus.Registerer, version string) *Metrics {
 			"Records in the dead-letter topic, measured every 5 s. Every instance exports the same number: take the maximum, not the sum.",
 			"relay"),
 		deadLetters: d.counter("retryd_dead_letters_total",
-			"Records written to the dead-letter topic, by the reason and by the class of their last failure.", "relay", "reason", "class"),
+			"Records written to the dead-letter topic, or to one that a rule names, by the reason and by the class of their last failure.", "relay", "reason", "class"),
 		deliveries: d.counter("retryd_deliveries_total",
 			"POSTs to the endpoint by what came of them: delivered (accepted), failed (the record goes on to the next tier or the dead-letter topic) or held (nothing was judged, the record waits where it is), and by the class and the kind of the failure.",
 			"relay", "tier", "outcome", "class", "error_kind"),
@@ -135,13 +136,15 @@ func New(reg prometheus.Registerer, version string) *Metrics {
 			"Partitions that are not read further for want of room, measured every 5 s: the window is full (records), the process holds much, and the partition all that is reserved for it (bytes), or what is completed above the committed offset might soon not fit beside it (completed).",
 			"relay", "tier", "reason"),
 		produceErrors: d.counter("retryd_produce_errors_total",
-			"Writes to a tier or to the dead-letter topic (target dlt) that Kafka did not acknowledge; the record is kept and written again.", "relay", "target"),
+			"Writes to a tier, to the dead-letter topic (target dlt), the review topic (review) or one that a rule names (quarantine) that Kafka did not acknowledge; the record is kept and written again.", "relay", "target"),
 		rebalances: d.counter("retryd_rebalances_total",
 			"Times the consumer group assigned its partitions anew.", "relay", "tier"),
 		relayReady: d.gauge("retryd_relay_ready",
 			"1 while every topic stands, every group is joined and nothing else keeps the relay from its work, else 0.", "relay"),
 		reparks: d.counter("retryd_reparks_total",
 			"Records of this tier that were moved to the tail of a topic without an attempt, because they wait too long for where they were.", "relay", "tier"),
+		reviewRecords: d.counter("retryd_review_records_total",
+			"Records written to the review topic, by the class of their last failure.", "relay", "class"),
 		windowBytes: d.gauge("retryd_window_bytes",
 			"Size of the records held in memory, measured every 5 s; 0 without a session.", "relay", "tier"),
 		windowRecords: d.gauge("retryd_window_records",

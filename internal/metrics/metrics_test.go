@@ -135,6 +135,8 @@ func TestEachMethodMovesItsSeriesAndNoOther(t *testing.T) {
 			map[string]float64{deadLetters + "class=other,reason=expired,relay=loans}": 1}},
 		{"dead letter of a foreign reason", func(_ *Metrics, r *Relay, _ *Tier) { r.DeadLettered("hostile", policy.ClassInvalid) },
 			map[string]float64{deadLetters + "class=invalid,reason=other,relay=loans}": 1}},
+		{"to review", func(_ *Metrics, r *Relay, _ *Tier) { r.Reviewed(policy.ClassConflict); r.Reviewed("hostile") },
+			map[string]float64{"retryd_review_records_total{class=conflict,relay=loans}": 1, "retryd_review_records_total{class=other,relay=loans}": 1}},
 		{"malformed header", func(_ *Metrics, r *Relay, _ *Tier) { r.MalformedHeader(record.HeaderTrace) },
 			map[string]float64{"retryd_malformed_headers_total{header=x-trace,relay=loans}": 1}},
 		{"malformed foreign header", func(_ *Metrics, r *Relay, _ *Tier) { r.MalformedHeader("ce_id") },
@@ -250,7 +252,8 @@ func TestSeriesExistBeforeAnythingHappens(t *testing.T) {
 		"retryd_commits_total":              2 * 2,
 		"retryd_completed_set_ratio":        2,
 		"retryd_paused_partitions":          2 * 3,
-		"retryd_produce_errors_total":       2, // tier 1 and the dead-letter topic
+		"retryd_produce_errors_total":       4, // tier 1 and the topics in which records end
+		"retryd_review_records_total":       classes,
 		"retryd_lateness_seconds":           2,
 		"retryd_relay_ready":                1,
 		"retryd_breaker_state":              3,

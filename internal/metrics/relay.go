@@ -9,8 +9,12 @@ import (
 	"github.com/retryd/retryd/internal/policy"
 )
 
-// TargetDLT names the dead-letter topic where a tier's label names the tier's.
-const TargetDLT = "dlt"
+// The topics in which records end, where a tier's label names the tier's.
+const (
+	TargetDLT        = "dlt"        // the dead-letter topic
+	TargetReview     = "review"     // the review topic
+	TargetQuarantine = "quarantine" // a topic that a rule names
+)
 
 // Relay is the part of one relay.
 type Relay struct {
@@ -24,6 +28,7 @@ type Relay struct {
 	attempts    []counters[Result] // of the first attempt, the second and so on
 	endToEnd    prometheus.Observer
 	deadLetters map[policy.Reason]counters[policy.Class]
+	reviews     counters[policy.Class]
 	malformed   counters[string]
 	ignored     counters[string]
 	words       counters[string]
@@ -55,6 +60,9 @@ func (m *Metrics) Relay(name string, steps int, rules ...policy.Rule) *Relay {
 	for _, reason := range policy.Reasons() {
 		r.deadLetters[reason] = r.deadLettersFor(string(reason))
 	}
+	r.reviews = newCounters(policy.Classes(), func(class string) prometheus.Counter {
+		return m.reviewRecords.WithLabelValues(name, class)
+	})
 	r.malformed = newCounters(malformedHeaders(), func(header string) prometheus.Counter {
 		return m.malformedHeaders.WithLabelValues(name, header)
 	})
@@ -64,7 +72,9 @@ func (m *Metrics) Relay(name string, steps int, rules ...policy.Rule) *Relay {
 	r.words = newCounters(words(), func(header string) prometheus.Counter {
 		return m.ignoredAnswers.WithLabelValues(name, header)
 	})
-	m.produceErrors.WithLabelValues(name, TargetDLT)
+	for _, target := range []string{TargetDLT, TargetReview, TargetQuarantine} {
+		m.produceErrors.WithLabelValues(name, target)
+	}
 	return r
 }
 
@@ -118,8 +128,8 @@ func (r *Relay) EndpointUnreachable(unreachable bool) { set(r.unreachable, unrea
 // Ready tells whether the relay does its work.
 func (r *Relay) Ready(ready bool) { set(r.ready, ready) }
 
-// DeadLettered counts a record that the dead-letter topic acknowledged. class is
-// that of its last failure, ClassNone if it never failed.
+// DeadLettered counts a record that the dead-letter topic, or the one that a rule names,
+// acknowledged. class is that of its last failure, ClassNone if it never failed.
 func (r *Relay) DeadLettered(reason policy.Reason, class policy.Class) {
 	byClass, ok := r.deadLetters[reason]
 	if !ok {
@@ -128,6 +138,10 @@ func (r *Relay) DeadLettered(reason policy.Reason, class policy.Class) {
 	byClass.inc(class)
 }
 
+// Reviewed counts a record that the review topic acknowledged. class is that of its last
+// failure.
+func (r *Relay) Reviewed(class policy.Class) { r.reviews.inc(class) }
+
 // MalformedHeader counts a header, by name, that is taken for absent.
 func (r *Relay) MalformedHeader(header string) { r.malformed.inc(header) }
 
@@ -135,7 +149,7 @@ func (r *Relay) MalformedHeader(header string) { r.malformed.inc(header) }
 func (r *Relay) IgnoredHeader(header string) { r.ignored.inc(header) }
 
 // ProduceError counts a write that was not acknowledged. target is the label of a
-// tier or a park topic, or TargetDLT.
+// tier or a park topic, or one of TargetDLT, TargetReview and TargetQuarantine.
 func (r *Relay) ProduceError(target string) {
 	r.m.produceErrors.WithLabelValues(r.name, target).Inc()
 }

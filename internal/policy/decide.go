@@ -39,7 +39,7 @@ type Action int
 const (
 	ActionDone       Action = iota // delivered: complete it
 	ActionForward                  // write it to tier Decision.Step
-	ActionDeadLetter               // write it to the dead-letter topic
+	ActionDeadLetter               // write it to the dead-letter topic, or to Decision.DLT
 	ActionHold                     // nothing was judged: it waits where it is
 	ActionRepark                   // no attempt was made: write it to the tail of Decision.Place
 )
@@ -48,6 +48,7 @@ const (
 type Decision struct {
 	Action    Action
 	Reason    Reason        // of a dead letter
+	DLT       string        // of a dead letter: the topic that it goes to in place of the relay's dead-letter topic; empty: that one
 	Step      int           // attempts made, this one included: a forward's tier, 1-based; 0 if done or held
 	Delay     time.Duration // of a forward: jittered, perhaps shortened
 	NotBefore time.Time     // of a forward: now + Delay rounded up to a millisecond; of a dead letter: now
@@ -72,7 +73,7 @@ func Decide(s Schedule, state record.State, o Outcome, now time.Time, uniform fl
 	made := s.position(state.Attempt) + 1
 	age := sinceFirstFailure(state, now)
 	if r := verdict(s, state, o.Verdict, made, age); r != ReasonNone {
-		return deadLetter(r, made, now)
+		return deadLetter(r, made, now).apart(s, o.Verdict)
 	}
 	delay, ok := s.delay(made, age-max(state.Late, 0), uniform)
 	if !ok {
@@ -82,7 +83,7 @@ func Decide(s Schedule, state record.State, o Outcome, now time.Time, uniform fl
 }
 
 // Oversize returns the decision for a record that does not fit the topic that d
-// forwards it to: the attempt was made all the same.
+// sends it to: the attempt was made all the same.
 func (d Decision) Oversize(now time.Time) Decision {
 	return deadLetter(ReasonOversize, d.Step, now)
 }
@@ -105,6 +106,18 @@ func verdict(s Schedule, state record.State, v Verdict, made int, age time.Durat
 		return ReasonLifetime
 	}
 	return ReasonNone
+}
+
+// apart names the topic of a dead letter that is kept apart from the others: one that a
+// person has to look at, or whose rule names a topic.
+func (d Decision) apart(s Schedule, v Verdict) Decision {
+	switch d.Reason {
+	case ReasonConflict:
+		d.DLT = s.Review
+	case ReasonRejected:
+		d.DLT = v.DLT
+	}
+	return d
 }
 
 // sinceFirstFailure returns the age of the first failure, which may be the one that

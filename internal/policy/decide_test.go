@@ -119,6 +119,39 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+func TestDecideKeepsDeadLettersApart(t *testing.T) {
+	review, named := Verdict{Treatment: TreatReview}, Verdict{Treatment: TreatDeadLetter, DLT: "loans.unreadable"}
+	tests := []struct {
+		name    string
+		topic   string // to review
+		verdict Verdict
+		state   record.State
+		reason  Reason
+		want    string
+	}{
+		{"to review", "loans.review", review, record.State{}, ReasonConflict, "loans.review"},
+		{"to review in the last step", "loans.review", review, failed(3, time.Second), ReasonConflict, "loans.review"},
+		{"to review, whatever its class", "loans.review", Verdict{Treatment: TreatReview, Class: ClassInvalid}, record.State{}, ReasonConflict, "loans.review"},
+		{"nothing to review", "", review, record.State{}, ReasonConflict, ""},
+		{"the topic of a rule", "loans.review", named, record.State{}, ReasonRejected, "loans.unreadable"},
+		{"rejected", "loans.review", Verdict{Treatment: TreatDeadLetter, Class: ClassConflict}, record.State{}, ReasonRejected, ""},
+		{"exhausted", "loans.review", Verdict{Treatment: TreatRetry, Class: ClassConflict, DLT: "loans.unreadable"}, failed(3, time.Second), ReasonExhausted, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := schedule()
+			s.Review = tt.topic
+			got := Decide(s, tt.state, Outcome{Verdict: tt.verdict}, now, 0.5)
+			if got.Action != ActionDeadLetter || got.Reason != tt.reason || got.DLT != tt.want {
+				t.Errorf("%s in %q, want %s in %q", got.Reason, got.DLT, tt.reason, tt.want)
+			}
+			if got := got.Oversize(now); got.Reason != ReasonOversize || got.DLT != "" {
+				t.Errorf("where it does not fit: %s in %q, want the dead-letter topic", got.Reason, got.DLT)
+			}
+		})
+	}
+}
+
 func TestDecideWithoutTiers(t *testing.T) {
 	s := Schedule{Lifetime: time.Hour, LimitedAttempts: 3}
 	got := Decide(s, record.State{}, Outcome{Verdict: VerdictOf(ClassTransient)}, now, 0.5)

@@ -20,6 +20,7 @@ type Schedule struct {
 	Lifetime        time.Duration   // from the first failure, absolute
 	ExpireAfter     time.Duration   // from the origin's timestamp; 0 is never
 	LimitedAttempts int             // failures of class unknown that a record may have
+	Review          string          // topic of the records that a person has to look at; empty: they are dead letters like others
 }
 
 // LeastDelay returns a lower bound of every wait that Decide gives a record for a

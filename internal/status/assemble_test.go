@@ -86,7 +86,8 @@ func TestJSONOfAnIdleProcess(t *testing.T) {
       "dlt": {
         "topic": "",
         "records": null
-      }
+      },
+      "review": null
     }
   ]
 }`

@@ -37,6 +37,7 @@ type Relay struct {
 	LastError *Event    `json:"last_error"` // the newest, also of what is mended since; null if there was none
 	Tiers     []Tier    `json:"tiers"`      // main first
 	DLT       DLT       `json:"dlt"`
+	Review    *DLT      `json:"review"` // null if there is no review topic
 }
 
 // Event is something that happened.
@@ -65,7 +66,7 @@ type Tier struct {
 	LastError *Event     `json:"last_error"`
 }
 
-// DLT is a relay's dead-letter topic.
+// DLT is a relay's dead-letter topic, or its review topic.
 type DLT struct {
 	Topic   string `json:"topic"`
 	Records *int64 `json:"records"` // in all partitions; null until it was measured

@@ -27,11 +27,19 @@ type Config struct {
 	Endpoint       forward.Config `mapstructure:"endpoint"`
 	Policy         policy.Config  `mapstructure:",squash"`
 	DLT            DLT            `mapstructure:"dlt"`
+	Review         Review         `mapstructure:"review"`
 }
 
 // DLT is the dead-letter topic.
 type DLT struct {
 	Topic string `mapstructure:"topic"` // default <prefix>.DLT
+}
+
+// Review is the topic of the records that a person has to look at, which are dead letters
+// like others while it is not enabled.
+type Review struct {
+	Enabled bool   `mapstructure:"enabled"`
+	Topic   string `mapstructure:"topic"` // default <prefix>.review; empty while it is not enabled
 }
 
 // maxGroup bounds a group's name. Kafka has no rule of its own; a tier's group is
@@ -60,6 +68,9 @@ func (c *Config) Resolve() {
 	setDefault(&c.Group, "retryd-"+c.Name)
 	setDefault(&c.Prefix, c.Topic)
 	setDefault(&c.DLT.Topic, c.Prefix+".DLT")
+	if c.Review.Enabled {
+		setDefault(&c.Review.Topic, c.Prefix+".review")
+	}
 }
 
 func setDefault(s *string, value string) {
@@ -71,7 +82,11 @@ func setDefault(s *string, value string) {
 // Schedule returns the walk of the relay's records, or every problem of the keys
 // that describe it, each text beginning with its key.
 func (c Config) Schedule() (policy.Schedule, []error) {
-	return c.Policy.Schedule(c.Endpoint.Timeout, c.Endpoint.LimitedAttempts)
+	s, errs := c.Policy.Schedule(c.Endpoint.Timeout, c.Endpoint.LimitedAttempts)
+	if len(errs) == 0 && c.Review.Enabled {
+		s.Review = c.Review.Topic
+	}
+	return s, errs
 }
 
 // TierTopics returns the topics of the tiers, the first at index 0. It is empty
@@ -95,6 +110,9 @@ func (c Config) TierGroup(topic string) string {
 // one is not reported again.
 func (c Config) Validate() []error {
 	errs := c.checkTopics()
+	if c.Review.Topic != "" && !c.Review.Enabled {
+		errs = append(errs, errors.New("review.topic: nothing is written there without review.enabled: true; set that, or remove this key"))
+	}
 	if c.Name != c.Topic && !relayName.MatchString(c.Name) {
 		errs = append(errs, fmt.Errorf("name: %q must be letters, digits, \".\", \"_\" and \"-\", at least one", c.Name))
 	}
@@ -171,13 +189,10 @@ func (c Config) checkTopics() []error {
 			check(fmt.Sprintf("park[%d].topic", i), p.Topic)
 		}
 	}
-	for i, rule := range c.Endpoint.Rules {
-		if rule.DLT != "" {
-			check(fmt.Sprintf("endpoint.rules[%d].dlt", i), rule.DLT)
+	for _, t := range c.DeadLetterTopics() {
+		if t.Name != c.Prefix+".DLT" && t.Name != c.Prefix+".review" {
+			check(t.Key, t.Name)
 		}
-	}
-	if c.DLT.Topic != c.Prefix+".DLT" {
-		check("dlt.topic", c.DLT.Topic)
 	}
 	if derive && len(c.longestDerived()) > kafka.MaxTopicName {
 		errs = append(errs, fmt.Errorf("prefix: %d characters are too many for names like <prefix>.retry.1, which have at most %d; set a shorter prefix",
@@ -189,12 +204,9 @@ func (c Config) checkTopics() []error {
 // longestDerived returns the longest topic name that the prefix makes.
 func (c Config) longestDerived() string {
 	longest := ""
-	if strings.HasPrefix(c.DLT.Topic, c.Prefix) {
-		longest = c.DLT.Topic
-	}
-	for _, t := range c.RetryTopics() {
-		if strings.HasPrefix(t.Name, c.Prefix) && len(t.Name) > len(longest) {
-			longest = t.Name
+	for _, s := range c.TopicSpecs() {
+		if strings.HasPrefix(s.Name, c.Prefix) && len(s.Name) > len(longest) {
+			longest = s.Name
 		}
 	}
 	return longest

@@ -85,11 +85,13 @@ func TestConfigValidate(t *testing.T) {
 			c.Name, c.Group, c.Prefix, c.DLT.Topic = "ä", "a\tb", "..", "d!"
 			c.Policy.Tiers.List[1].Topic = "s!"
 			c.Policy.Park = []policy.Park{{Delay: time.Hour}, {Delay: time.Minute, Topic: "p!"}}
+			c.Review = Review{true, "r!"}
 		}, []string{
 			`prefix: ".." is not a topic name: Kafka reserves it`,
 			`tiers[1].topic: "s!" is not a topic name: ` + charset,
 			`park[1].topic: "p!" is not a topic name: ` + charset,
 			`dlt.topic: "d!" is not a topic name: ` + charset,
+			`review.topic: "r!" is not a topic name: ` + charset,
 			`name: "ä" must be letters, digits, ".", "_" and "-", at least one`,
 			`group: "a\tb" must be 1 to 249 visible ASCII characters`,
 		}},
@@ -110,6 +112,15 @@ func TestConfigValidate(t *testing.T) {
 			c.Policy.Tiers.List = []policy.Tier{}
 		}, []string{
 			`prefix: 246 characters are too many for names like <prefix>.retry.1, which have at most 249; set a shorter prefix`,
+		}},
+		{"prefix too long for the review topic", func(c *Config) {
+			c.Prefix, c.Review.Enabled = long[:243], true
+			c.Policy.Tiers.List = []policy.Tier{}
+		}, []string{
+			`prefix: 243 characters are too many for names like <prefix>.retry.1, which have at most 249; set a shorter prefix`,
+		}},
+		{"a review topic that is not enabled", func(c *Config) { c.Review.Topic = "r" }, []string{
+			`review.topic: nothing is written there without review.enabled: true; set that, or remove this key`,
 		}},
 		{"long prefix that no name uses", func(c *Config) {
 			c.Prefix, c.DLT.Topic = long, "d"

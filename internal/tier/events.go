@@ -7,6 +7,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/retryd/retryd/internal/logging"
+	"github.com/retryd/retryd/internal/metrics"
 	"github.com/retryd/retryd/internal/policy"
 )
 
@@ -48,12 +49,22 @@ func (c *consumer) moved(j *job, offset int64) {
 		c.metrics.Reparked()
 		c.logRepark(j)
 	case policy.ActionDeadLetter:
-		c.relay.metrics.DeadLettered(m.decision.Reason, policy.Class(m.state.Last.Class))
+		c.relay.countDeadLetter(m)
 		c.logMove(j, logging.DeadLetter, zap.Int64(logging.FieldDLTOffset, offset))
 	default:
 		c.metrics.Escalated()
 		c.logMove(j, logging.Forward, zap.Skip())
 	}
+}
+
+// countDeadLetter counts a record where it ended.
+func (r *Relay) countDeadLetter(m *move) {
+	class := policy.Class(m.state.Last.Class)
+	if m.to.label == metrics.TargetReview {
+		r.metrics.Reviewed(class)
+		return
+	}
+	r.metrics.DeadLettered(m.decision.Reason, class)
 }
 
 func (c *consumer) logMove(j *job, verb string, written zap.Field) {

@@ -25,7 +25,7 @@ func (o offsets) get(topic string, p int32) (value int64, ok bool) {
 
 // Measure measures, for all relays at once, how many records of the assigned
 // partitions are due and how many are held, how old they are, and how many records the
-// dead-letter topics have. It sets the metrics, and what Status tells. It asks each
+// dead-letter and review topics have. It sets the metrics, and what Status tells. It asks each
 // broker for offsets three times at most.
 //
 // An error says what could not be measured; the rest was. It says nothing of a topic that
@@ -46,7 +46,7 @@ func Measure(cluster *kafka.Cluster, relays []*Relay, now time.Time) error {
 		m.measure(s)
 	}
 	for _, r := range relays {
-		m.countDeadLetters(r)
+		m.countEnded(r)
 	}
 	return err
 }
@@ -125,8 +125,8 @@ func (m *measurement) topics() map[string][]int32 {
 func (m *measurement) deadLetters() map[string][]int32 {
 	list := map[string][]int32{}
 	for _, r := range m.relays {
-		if dlt := r.deadLetterTopic(); dlt.Partitions > 0 {
-			list[dlt.Name] = numbers(dlt.Partitions)
+		for _, topic := range r.counted() {
+			list[topic.Name] = numbers(topic.Partitions)
 		}
 	}
 	return list
@@ -221,29 +221,46 @@ func (s *session) noteWindow() {
 	}
 }
 
-// deadLetterTopic returns the dead-letter topic, without partitions before it was
-// found.
-func (r *Relay) deadLetterTopic() kafka.Topic {
-	if rt := r.routes.Load(); rt != nil {
-		return rt.topics[r.config.DLT.Topic]
+// counted returns the topics whose depth is told, none before they were found: the
+// dead-letter topic, and the review topic if there is one.
+func (r *Relay) counted() []kafka.Topic {
+	rt := r.routes.Load()
+	if rt == nil {
+		return nil
 	}
-	return kafka.Topic{}
+	var topics []kafka.Topic
+	for _, name := range []string{r.config.DLT.Topic, r.config.Review.Topic} {
+		if topic := rt.topics[name]; topic.Partitions > 0 {
+			topics = append(topics, topic)
+		}
+	}
+	return topics
 }
 
-// countDeadLetters sets the depth of a dead-letter topic, if all of it is known.
-func (m *measurement) countDeadLetters(r *Relay) {
-	dlt := r.deadLetterTopic()
-	var n int64
-	for _, p := range numbers(dlt.Partitions) {
-		begin, hasBegin := m.begins.get(dlt.Name, p)
-		end, hasEnd := m.ends.get(dlt.Name, p)
+// countEnded sets the depth of the topics in which a relay's records end.
+func (m *measurement) countEnded(r *Relay) {
+	for _, topic := range r.counted() {
+		n, known := m.depth(topic)
+		switch {
+		case !known:
+		case topic.Name == r.config.DLT.Topic:
+			r.metrics.SetDeadLetterRecords(n)
+			r.deadLetters.Store(&n)
+		default:
+			r.reviews.Store(&n)
+		}
+	}
+}
+
+// depth is the number of records in a topic, if all of it is known.
+func (m *measurement) depth(t kafka.Topic) (n int64, known bool) {
+	for _, p := range numbers(t.Partitions) {
+		begin, hasBegin := m.begins.get(t.Name, p)
+		end, hasEnd := m.ends.get(t.Name, p)
 		if !hasBegin || !hasEnd {
-			return
+			return 0, false
 		}
 		n += max(0, end-begin)
 	}
-	if dlt.Partitions > 0 {
-		r.metrics.SetDeadLetterRecords(n)
-		r.deadLetters.Store(&n)
-	}
+	return n, true
 }

@@ -139,7 +139,7 @@ func (c codec) message(j *job) *sarama.ProducerMessage {
 func (c codec) headers(dst []record.Header, j *job, state record.State) []record.Header {
 	main := j.claim.consumer.source.main()
 	m := j.move
-	if !m.to.dlt {
+	if m.decision.Action != policy.ActionDeadLetter {
 		return record.AppendHeaders(dst, &j.record, &state, main)
 	}
 	dead := record.DeadLetter{

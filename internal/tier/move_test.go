@@ -179,11 +179,14 @@ func TestDeadLetterTooLargeEvenTrimmedIsHeldAndWrittenAgain(t *testing.T) {
 }
 
 // forwarded does what a worker does after an attempt that failed.
-func forwarded(r *rig, j *job) {
+func forwarded(r *rig, j *job) { judgedAs(r, j, policy.VerdictOf(policy.ClassTransient)) }
+
+// judgedAs does what a worker does after an attempt of which that is said.
+func judgedAs(r *rig, j *job, v policy.Verdict) {
 	now := time.Now()
-	o := policy.Outcome{Verdict: policy.VerdictOf(policy.ClassTransient), Kind: policy.KindStatus, Status: 503, Error: "status 503"}
+	o := policy.Outcome{Verdict: v, Kind: policy.KindStatus, Status: 503, Error: "status 503", Response: []byte("no"), AppVersion: "7"}
 	d := policy.Decide(r.relay.schedule, j.state, o, now, 0)
 	to := r.relay.routes.Load().target(d)
-	r.judged(j, &move{decision: d, to: to, at: now, state: policy.Advance(j.state, o, d, to.topic, now)})
+	r.judged(j, &move{decision: d, to: to, at: now, outcome: o, state: policy.Advance(j.state, o, d, to.topic, now)})
 	r.relay.send(j)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/retryd/retryd/internal/kafka"
+	"github.com/retryd/retryd/internal/metrics"
 	"github.com/retryd/retryd/internal/policy"
 )
 
@@ -49,14 +50,42 @@ func (c Config) parkTopic(rest policy.Rest) RetryTopic {
 	return RetryTopic{Rest: rest, Name: park.Topic, Label: label, Role: label, Key: fmt.Sprintf("park[%d].topic", i)}
 }
 
-// TopicSpecs returns what the topics beside main have to be like, the retry topics in
-// their order and then the dead-letter topic. The configuration must be valid.
+// DeadLetterTopic is a topic in which records end.
+type DeadLetterTopic struct {
+	Name  string
+	Label string // in metrics: metrics.TargetDLT, TargetReview or TargetQuarantine
+	Role  string // for people: dead letter, review, quarantine
+	Key   string // the key of its name, relative to the relay
+}
+
+// DeadLetterTopics returns the topics in which records end: the dead-letter topic, the
+// review topic if there is one, then those that rules name, each once.
+func (c Config) DeadLetterTopics() []DeadLetterTopic {
+	topics := []DeadLetterTopic{{c.DLT.Topic, metrics.TargetDLT, "dead letter", "dlt.topic"}}
+	if c.Review.Enabled {
+		topics = append(topics, DeadLetterTopic{c.Review.Topic, metrics.TargetReview, "review", "review.topic"})
+	}
+	named := map[string]bool{}
+	for i, rule := range c.Endpoint.Rules {
+		if rule.DLT != "" && !named[rule.DLT] {
+			named[rule.DLT] = true
+			topics = append(topics, DeadLetterTopic{rule.DLT, metrics.TargetQuarantine, "quarantine", fmt.Sprintf("endpoint.rules[%d].dlt", i)})
+		}
+	}
+	return topics
+}
+
+// TopicSpecs returns what the topics beside main have to be like: those of RetryTopics
+// and then those of DeadLetterTopics, in their order.
 func (c Config) TopicSpecs() []kafka.TopicSpec {
 	var specs []kafka.TopicSpec
 	for _, t := range c.RetryTopics() {
 		specs = append(specs, kafka.TopicSpec{Name: t.Name, Retention: max(leastTierRetention, 3*t.Delay)})
 	}
-	return append(specs, kafka.TopicSpec{Name: c.DLT.Topic})
+	for _, t := range c.DeadLetterTopics() {
+		specs = append(specs, kafka.TopicSpec{Name: t.Name})
+	}
+	return specs
 }
 
 // RetiredTopics returns the names that tiers of a longer schedule, or tiers before
@@ -77,9 +106,9 @@ type retiredTier struct {
 }
 
 func (c Config) retiredTiers() []retiredTier {
-	inUse := []string{c.Topic, c.DLT.Topic}
-	for _, t := range c.RetryTopics() {
-		inUse = append(inUse, t.Name)
+	inUse := []string{c.Topic}
+	for _, s := range c.TopicSpecs() {
+		inUse = append(inUse, s.Name)
 	}
 	var tiers []retiredTier
 	for step := 1; step <= policy.MaxSteps; step++ {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/retryd/retryd/internal/kafka"
+	"github.com/retryd/retryd/internal/metrics"
 	"github.com/retryd/retryd/internal/policy"
 )
 
@@ -16,6 +17,8 @@ func TestTopicSpecsKeepRecordsForAsLongAsTheyWait(t *testing.T) {
 		c.Policy.Tiers.List = []policy.Tier{{Delay: time.Second}, {Delay: 100 * time.Hour, Topic: "slow"}}
 		c.Policy.Budget, c.Policy.Lifetime = 1000*time.Hour, 1000*time.Hour
 		c.Policy.Park = []policy.Park{{Delay: 2000 * time.Hour}, {Delay: time.Hour}}
+		c.Review.Enabled = true
+		c.Endpoint.Rules = []policy.Rule{{DLT: "bad"}}
 	})
 	want := []kafka.TopicSpec{
 		{Name: "orders.retry.1", Retention: 7 * 24 * time.Hour},
@@ -23,6 +26,8 @@ func TestTopicSpecsKeepRecordsForAsLongAsTheyWait(t *testing.T) {
 		{Name: "orders.park.1h", Retention: 7 * 24 * time.Hour},
 		{Name: "orders.park.2000h", Retention: 6000 * time.Hour},
 		{Name: "orders.DLT"}, // for ever
+		{Name: "orders.review"},
+		{Name: "bad"},
 	}
 	if diff := cmp.Diff(want, c.TopicSpecs()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -49,6 +54,44 @@ func TestRetryTopicsAreTheTiersAndThenTheParkTopics(t *testing.T) {
 	}
 }
 
+func TestDeadLetterTopics(t *testing.T) {
+	dlt := DeadLetterTopic{"orders.DLT", metrics.TargetDLT, "dead letter", "dlt.topic"}
+	review := func(name string) DeadLetterTopic {
+		return DeadLetterTopic{name, metrics.TargetReview, "review", "review.topic"}
+	}
+	quarantine := func(name, key string) DeadLetterTopic {
+		return DeadLetterTopic{name, metrics.TargetQuarantine, "quarantine", key}
+	}
+	tests := []struct {
+		name   string
+		change func(*Config)
+		want   []DeadLetterTopic
+	}{
+		{"one", func(*Config) {}, []DeadLetterTopic{dlt}},
+		{"a review topic", func(c *Config) { c.Review.Enabled = true }, []DeadLetterTopic{dlt, review("orders.review")}},
+		{"those of rules, each once", func(c *Config) {
+			c.Review.Enabled = true
+			c.Endpoint.Rules = []policy.Rule{{Action: policy.TreatRetry}, {DLT: "bad"}, {DLT: "worse"}, {DLT: "bad"}}
+		}, []DeadLetterTopic{dlt, review("orders.review"), quarantine("bad", "endpoint.rules[1].dlt"), quarantine("worse", "endpoint.rules[2].dlt")}},
+		{"a rule that names another one's", func(c *Config) {
+			c.Endpoint.Rules = []policy.Rule{{DLT: "orders.DLT"}} // an error, elsewhere
+		}, []DeadLetterTopic{dlt, quarantine("orders.DLT", "endpoint.rules[0].dlt")}},
+		{"a review topic with a name of its own", func(c *Config) { c.Review = Review{true, "look"} }, []DeadLetterTopic{dlt, review("look")}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := resolved(validConfig(tt.change))
+			if diff := cmp.Diff(tt.want, c.DeadLetterTopics()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			schedule, _ := c.Schedule()
+			if schedule.Review != c.Review.Topic {
+				t.Errorf("the schedule sends to %q, want %q", schedule.Review, c.Review.Topic)
+			}
+		})
+	}
+}
+
 func TestParkTopicIsConsumedLikeATier(t *testing.T) {
 	c := resolved(validConfig(func(c *Config) {
 		c.Policy.Park = []policy.Park{{Delay: 24 * time.Hour}, {Delay: time.Hour}}
@@ -69,10 +112,12 @@ func TestRetiredTopicsAreThoseThatNoTopicHas(t *testing.T) {
 	c := validConfig(func(c *Config) { // its second tier has a name of its own
 		c.DLT.Topic = "orders.retry.4"
 		c.Policy.Park = []policy.Park{{Delay: time.Hour, Topic: "orders.retry.6"}}
+		c.Review = Review{true, "orders.retry.8"}
+		c.Endpoint.Rules = []policy.Rule{{DLT: "orders.retry.10"}}
 	})
 	var want []string
 	for step := 2; step <= policy.MaxSteps; step++ {
-		if step != 4 && step != 6 {
+		if step != 4 && step != 6 && step != 8 && step != 10 {
 			want = append(want, fmt.Sprint("orders.retry.", step))
 		}
 	}

@@ -80,6 +80,7 @@ type Relay struct {
 	reach       reach
 	lastError   lastEvent
 	deadLetters atomic.Pointer[int64] // in the dead-letter topic, as measured last; nil: not yet
+	reviews     atomic.Pointer[int64] // in the review topic, likewise
 
 	born     time.Time // pulses count from here
 	working  []pulse   // of the workers

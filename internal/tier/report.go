@@ -22,6 +22,9 @@ func (r *Relay) Status() status.Relay {
 		LastError: r.lastError.get(),
 		DLT:       status.DLT{Topic: r.config.DLT.Topic, Records: r.deadLetters.Load()},
 	}
+	if r.config.Review.Enabled {
+		s.Review = &status.DLT{Topic: r.config.Review.Topic, Records: r.reviews.Load()}
+	}
 	for i := range r.working {
 		if r.working[i].busy() {
 			s.InFlight++

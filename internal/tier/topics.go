@@ -18,9 +18,10 @@ import (
 
 // routes is where records can go, as the topics were when they were last looked at.
 type routes struct {
-	topics map[string]kafka.Topic // main, the retry topics and the dead-letter topic
+	topics map[string]kafka.Topic // main, the retry topics and the dead-letter topics
 	tiers  []*target              // tier i at i-1, behind them the park topics: place p at p-1
 	dlt    *target
+	apart  map[string]*target // by name: the dead-letter topics that Decision.DLT names
 }
 
 // target returns where a decision sends a record.
@@ -30,6 +31,9 @@ func (rt *routes) target(d policy.Decision) *target {
 		return rt.tiers[d.Step-1]
 	case policy.ActionRepark:
 		return rt.tiers[d.Place-1]
+	}
+	if t := rt.apart[d.DLT]; t != nil {
+		return t
 	}
 	return rt.dlt
 }
@@ -45,7 +49,7 @@ type target struct {
 	topic      string
 	label      string // in metrics
 	partitions int32
-	dlt        bool
+	dlt        bool // the relay's dead-letter topic, which takes what does not fit elsewhere
 }
 
 // prepare brings the topics into being, resolves where main starts and finds what to
@@ -120,7 +124,7 @@ func (r *Relay) plan() error {
 		return err
 	}
 	r.warnOnce(planned.Warnings)
-	rt := &routes{topics: planned.Topics}
+	rt := &routes{topics: planned.Topics, apart: map[string]*target{}}
 	for _, retry := range r.config.RetryTopics() {
 		t, err := r.open(planned.Topics[retry.Name], retry.Label)
 		if err != nil {
@@ -128,11 +132,26 @@ func (r *Relay) plan() error {
 		}
 		rt.tiers = append(rt.tiers, t)
 	}
-	if rt.dlt, err = r.open(planned.Topics[r.config.DLT.Topic], metrics.TargetDLT); err != nil {
+	if err := r.openDeadLetters(rt); err != nil {
 		return err
 	}
-	rt.dlt.dlt = true
 	r.routes.Store(rt)
+	return nil
+}
+
+// openDeadLetters adds the topics in which records end.
+func (r *Relay) openDeadLetters(rt *routes) error {
+	for _, dead := range r.config.DeadLetterTopics() {
+		t, err := r.open(rt.topics[dead.Name], dead.Label)
+		if err != nil {
+			return err
+		}
+		if t.dlt = dead.Label == metrics.TargetDLT; t.dlt {
+			rt.dlt = t
+			continue
+		}
+		rt.apart[dead.Name] = t
+	}
 	return nil
 }
 
