@@ -1,6 +1,7 @@
 package record
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -32,7 +33,8 @@ type Source struct {
 // as if it lacked the header.
 type Problem struct {
 	Header  string // its name; "timestamp" is the record's own timestamp
-	Reason  string // what is wrong, to be read behind the name
+	Reason  string // what is wrong, to be read behind the name; it has nothing of the value
+	Value   []byte // what of it is wrong, as it was read; nil if that says no more
 	Ignored bool   // true: one of retryd's names on a main record; false: malformed
 }
 
@@ -57,7 +59,7 @@ func Decode(r *Record, src Source) (State, []Problem) {
 	s.Origin = origin
 	s.Origin.Timestamp = d.believable(origin.Timestamp)
 	if d.unbelievable(r.Timestamp) {
-		d.malformed("timestamp", "is more than 366 days ahead: check the producer's unit, Kafka's is milliseconds")
+		d.malformed("timestamp", "is more than 366 days ahead: check the producer's unit, Kafka's is milliseconds", nil)
 	}
 	return s, d.problems
 }
@@ -71,8 +73,8 @@ type decoder struct {
 	problems []Problem
 }
 
-func (d *decoder) malformed(header, reason string) {
-	d.problems = append(d.problems, Problem{Header: header, Reason: reason})
+func (d *decoder) malformed(header, reason string, value []byte) {
+	d.problems = append(d.problems, Problem{Header: header, Reason: reason, Value: value})
 }
 
 func (d *decoder) ignoreOwn() {
@@ -107,7 +109,7 @@ func (d *decoder) attempt(absent int) int {
 		return absent
 	}
 	if n > int64(d.src.MaxAttempt) {
-		d.malformed(HeaderAttempt, fmt.Sprintf("is %d, beyond the schedule: taken as %d", n, d.src.MaxAttempt))
+		d.malformed(HeaderAttempt, fmt.Sprintf("is beyond the schedule, taken as %d", d.src.MaxAttempt), digits(n))
 		return d.src.MaxAttempt
 	}
 	return int(n)
@@ -127,10 +129,11 @@ func (d *decoder) notBefore() time.Time {
 func (d *decoder) trace() Trace {
 	if v, ok := Find(d.r.Headers, HeaderTrace); ok {
 		t, err := ParseTrace(string(v))
-		if err == nil {
+		if wrong := new(traceError); errors.As(err, &wrong) {
+			d.malformed(HeaderTrace, wrong.reason(), []byte(wrong.hop))
+		} else {
 			return t
 		}
-		d.malformed(HeaderTrace, err.Error())
 	}
 	return Begin(d.r.Topic, d.r.Timestamp)
 }
@@ -138,7 +141,7 @@ func (d *decoder) trace() Trace {
 func (d *decoder) consumer() string {
 	c, ok := d.text(HeaderConsumer, maxConsumer, printable)
 	if ok && ConsumerGroup(c) == "" {
-		d.malformed(HeaderConsumer, "names no group behind a slash: "+quote([]byte(c)))
+		d.malformed(HeaderConsumer, "names no group behind a slash", []byte(c))
 		return ""
 	}
 	return c
@@ -152,7 +155,7 @@ func (d *decoder) failure() Failure {
 	f.At, _ = d.time(HeaderLastFailureAt)
 	status, ok := d.number(HeaderStatus, maxStatus)
 	if ok && status < 100 {
-		d.malformed(HeaderStatus, fmt.Sprintf("is %d, no HTTP status", status))
+		d.malformed(HeaderStatus, "is no HTTP status", digits(status))
 		return f
 	}
 	f.Status = int(status)
@@ -174,7 +177,7 @@ func (d *decoder) origin(own Position) Position {
 	}
 	for _, name := range []string{HeaderOriginTopic, HeaderOriginPartition, HeaderOriginOffset, HeaderOriginTimestamp} {
 		if _, found := Find(d.r.Headers, name); !found {
-			d.malformed(name, "is missing: the x-origin headers count only together")
+			d.malformed(name, "is missing: the x-origin headers count only together", nil)
 		}
 	}
 	return own

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strconv"
@@ -74,12 +75,12 @@ func (d *decoder) idFrom(entry string) (string, bool) {
 	}
 	var buf [maxEventID + 1]byte
 	if len(a) == 0 || len(b) == 0 || len(a)+1+len(b) > maxEventID {
-		d.malformed(entry, fmt.Sprintf("has an empty part or is longer than %d bytes", maxEventID))
+		d.malformed(entry, fmt.Sprintf("has an empty part or is longer than %d bytes", maxEventID), nil)
 		return "", false
 	}
 	id := append(append(append(buf[:0], a...), '/'), b...)
 	if !all(id, visible) {
-		d.malformed(entry, "has a byte that is not visible ASCII: "+quote(id))
+		d.malformed(entry, "has a byte that is not visible ASCII", bytes.Clone(id))
 		return "", false
 	}
 	return string(id), true

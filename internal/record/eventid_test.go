@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestParseIDSource(t *testing.T) {
@@ -99,18 +101,21 @@ func TestDecodeFindsTheEventID(t *testing.T) {
 }
 
 func TestEventIDThatIsRefusedSaysWhy(t *testing.T) {
-	tests := []struct{ source, id, want string }{
-		{"", "s", "has an empty part or is longer than 256 bytes"},
-		{"s", strings.Repeat("i", 255), "has an empty part or is longer than 256 bytes"},
-		{"s", "7 8", `has a byte that is not visible ASCII: "s/7 8"`},
+	tests := []struct {
+		source, id, want string
+		value            []byte
+	}{
+		{"", "s", "has an empty part or is longer than 256 bytes", nil},
+		{"s", strings.Repeat("i", 255), "has an empty part or is longer than 256 bytes", nil},
+		{"s", "7 8", "has a byte that is not visible ASCII", []byte("s/7 8")},
 	}
 	for _, test := range tests {
 		source := tierSource
 		source.Main, source.IDHeaders = true, []string{"<ce_source>/<ce_id>"}
 		_, problems := Decode(recordOf("ce_source", test.source, "ce_id", test.id), source)
-		want := Problem{Header: "<ce_source>/<ce_id>", Reason: test.want}
-		if !slices.Contains(problems, want) {
-			t.Errorf("problems %+v, want %+v", problems, want)
+		want := Problem{Header: "<ce_source>/<ce_id>", Reason: test.want, Value: test.value}
+		if diff := cmp.Diff([]Problem{want}, problems); diff != "" {
+			t.Errorf("problems (-want +got):\n%s", diff)
 		}
 	}
 }

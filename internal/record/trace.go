@@ -1,7 +1,6 @@
 package record
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -164,7 +163,10 @@ func appendTraceTime(b []byte, ms int64) []byte {
 	return time.UnixMilli(ms).UTC().AppendFormat(b, traceTime)
 }
 
-// errTrace is a text that no retryd wrote.
-func errTrace(what, text string) error {
-	return fmt.Errorf("has %s: %s", what, quote([]byte(text)))
-}
+// traceError is a text that no retryd wrote.
+type traceError struct{ what, hop string }
+
+func (e *traceError) Error() string { return e.reason() + ": " + Quote([]byte(e.hop)) }
+
+// reason is what is wrong, without the hop.
+func (e *traceError) reason() string { return "has " + e.what }

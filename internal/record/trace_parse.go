@@ -11,7 +11,8 @@ import (
 const maxMoves = math.MaxInt32
 
 // ParseTrace parses the text of x-trace. It accepts what Trace writes and nothing
-// else, except that a longer trace than MaxHops is trimmed like an appended one.
+// else, except that a longer trace than MaxHops is trimmed like an appended one. The
+// error is a *traceError.
 func ParseTrace(s string) (Trace, error) {
 	first, rest := s, ""
 	if i := strings.IndexAny(s, ">~"); i >= 0 {
@@ -55,7 +56,7 @@ func parseHop(text string) (Hop, error) {
 		if i := strings.IndexByte(stop, '*'); i >= 0 {
 			moves, ok := decimal([]byte(stop[i+1:]), maxMoves)
 			if !ok || moves < 2 || stop[i+1] == '0' {
-				return Hop{}, errTrace("a count of moves that is not 2 or more", text)
+				return Hop{}, &traceError{"a count of moves that is not 2 or more", text}
 			}
 			hop.Moves, stop = int(moves), stop[:i]
 		}
@@ -69,11 +70,11 @@ func parseHop(text string) (Hop, error) {
 func parseStop(text string) (topic string, at time.Time, err error) {
 	topic, when, _ := strings.Cut(text, "@")
 	if !legalTopic(topic) {
-		return "", time.Time{}, errTrace("a hop that names no topic", text)
+		return "", time.Time{}, &traceError{"a hop that names no topic", text}
 	}
 	at, ok := parseTraceTime(when)
 	if !ok {
-		return "", time.Time{}, errTrace("a hop without a time like "+traceTime, text)
+		return "", time.Time{}, &traceError{"a hop without a time like " + traceTime, text}
 	}
 	return topic, at, nil
 }

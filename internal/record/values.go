@@ -15,7 +15,7 @@ func (d *decoder) number(header string, limit int64) (int64, bool) {
 	}
 	n, ok := decimal(v, limit)
 	if !ok {
-		d.malformed(header, fmt.Sprintf("is %s, must be a decimal number of at most %d", quote(v), limit))
+		d.malformed(header, fmt.Sprintf("must be a decimal number of at most %d", limit), v)
 	}
 	return n, ok
 }
@@ -28,7 +28,7 @@ func (d *decoder) time(header string) (time.Time, bool) {
 	}
 	at := time.UnixMilli(ms).UTC()
 	if d.unbelievable(at) {
-		d.malformed(header, fmt.Sprintf("is %d, more than 366 days ahead", ms))
+		d.malformed(header, "is more than 366 days ahead", digits(ms))
 		return time.Time{}, false
 	}
 	return at, true
@@ -41,13 +41,13 @@ func (d *decoder) text(header string, longest int, legal func(byte) bool) (strin
 	case !found:
 		return "", false
 	case len(v) == 0:
-		d.malformed(header, "is empty")
+		d.malformed(header, "is empty", nil)
 		return "", false
 	case len(v) > longest:
-		d.malformed(header, fmt.Sprintf("is longer than %d bytes: %s", longest, quote(v)))
+		d.malformed(header, fmt.Sprintf("is longer than %d bytes", longest), v)
 		return "", false
 	case !all(v, legal):
-		d.malformed(header, "has a byte that it must not have: "+quote(v))
+		d.malformed(header, "has a byte that it must not have", v)
 		return "", false
 	}
 	return string(v), true
@@ -114,8 +114,10 @@ func legalTopic(name string) bool {
 	return name != "" && len(name) <= maxTopic
 }
 
-// quote shows the start of a foreign value on one line, in ASCII.
-func quote(v []byte) string {
+func digits(n int64) []byte { return strconv.AppendInt(nil, n, 10) }
+
+// Quote shows the start of a foreign value on one line, in ASCII.
+func Quote(v []byte) string {
 	const shown = 48
 	if len(v) > shown {
 		return strconv.QuoteToASCII(string(v[:shown])) + "..."
