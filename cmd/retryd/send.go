@@ -89,17 +89,18 @@ func (p program) send(o sendOptions) error {
 		return err
 	}
 	schedule, _ := relay.Schedule() // the configuration is valid
-	state, warnings, err := stateOf(relay, schedule, &r, o.attempt)
+	hide := cfg.Redact.Rules(relay.EventIDHeaders)
+	state, warnings, err := stateOf(relay, schedule, &r, o.attempt, hide)
 	if err != nil {
 		return err
 	}
-	client, err := forward.New(relay.Endpoint, relay.Name, currentVersion())
+	client, err := forward.New(relay.Endpoint, relay.Name, currentVersion(), hide)
 	if err != nil {
 		return fmt.Errorf("relay %s: endpoint.%w", relay.Name, err)
 	}
 	defer client.Close()
 	outcome := client.Attempt(context.Background(), forward.Request{Record: &r, State: &state})
-	report := reportOf(relay, schedule, &r, state, outcome)
+	report := reportOf(relay, schedule, &r, state, outcome, hide)
 	report.Warnings = warnings
 	if err := p.print(*o.output, report, report.write); err != nil {
 		return err

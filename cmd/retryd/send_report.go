@@ -12,6 +12,7 @@ import (
 	"github.com/retryd/retryd/internal/inspect"
 	"github.com/retryd/retryd/internal/policy"
 	"github.com/retryd/retryd/internal/record"
+	"github.com/retryd/retryd/internal/redact"
 	"github.com/retryd/retryd/internal/status"
 	"github.com/retryd/retryd/internal/tier"
 )
@@ -39,7 +40,8 @@ type sendReport struct {
 	Response string          `json:"response"` // start of the body of an answer that did not accept
 	Next     next            `json:"next"`
 
-	treatment policy.Treatment
+	treatment  policy.Treatment
+	uncaptured bool // the body of the answer is kept nowhere, and not shown either
 }
 
 // next is what the daemon would do now.
@@ -52,16 +54,17 @@ type next struct {
 	text string
 }
 
-func reportOf(relay tier.Config, s policy.Schedule, r *record.Record, state record.State, o policy.Outcome) sendReport {
+func reportOf(relay tier.Config, s policy.Schedule, r *record.Record, state record.State, o policy.Outcome, hide redact.Rules) sendReport {
 	return sendReport{
 		Relay: relay.Name, Endpoint: forward.WithoutQuery(relay.Endpoint.URL),
 		Attempt: state.Attempt + 1, Last: len(s.Steps) + 1,
-		EventID: state.EventID, Bytes: len(r.Value),
+		EventID: hide.EventID(state.EventID), Bytes: len(r.Value),
 		Accepted: o.Delivered(), Status: o.Status, Rule: o.Rule, Spoken: o.Spoken,
 		Wait: inspect.Seconds(o.Wait), Ignored: ignoredOf(o.Ignored), treatment: o.Treatment,
-		Class: o.Class, Kind: o.Kind, Error: o.Error,
+		Class: o.Class, Kind: o.Kind, Error: hide.Text(record.HeaderError, o.Error),
 		Duration: inspect.Seconds(o.Duration), Response: string(o.Response),
-		Next: nextOf(relay, s, state, o),
+		Next:       nextOf(relay, s, state, o),
+		uncaptured: !relay.Endpoint.CaptureResponse && o.Status > 0 && !o.Delivered(),
 	}
 }
 
@@ -81,7 +84,10 @@ func (s sendReport) write(w io.Writer) {
 	if !s.Accepted {
 		f = append(f, [2]string{"class", string(s.Class)})
 	}
-	if s.Response != "" {
+	switch {
+	case s.uncaptured:
+		f = append(f, [2]string{"response", "not shown: endpoint.capture_response is false"})
+	case s.Response != "":
 		f = append(f, [2]string{"response", status.OneLine(s.Response)})
 	}
 	append(f, [2]string{"next", s.Next.text}).write(w)

@@ -7,6 +7,7 @@ import (
 	"github.com/retryd/retryd/internal/inspect"
 	"github.com/retryd/retryd/internal/policy"
 	"github.com/retryd/retryd/internal/record"
+	"github.com/retryd/retryd/internal/redact"
 	"github.com/retryd/retryd/internal/status"
 	"github.com/retryd/retryd/internal/tier"
 )
@@ -15,7 +16,7 @@ import (
 // nth time, or for the first time at the daemon if n is 0: it failed in every attempt
 // before, and waited in every tier as long as its delay says. The record gets the time
 // at which it was written, and the topic.
-func stateOf(relay tier.Config, s policy.Schedule, r *record.Record, n int) (state record.State, warnings []string, err error) {
+func stateOf(relay tier.Config, s policy.Schedule, r *record.Record, n int, hide redact.Rules) (state record.State, warnings []string, err error) {
 	from := inspect.FirstStep(relay)
 	if n == 0 {
 		n = from + 1
@@ -37,7 +38,7 @@ func stateOf(relay tier.Config, s policy.Schedule, r *record.Record, n int) (sta
 	state, problems := record.Decode(r, src)
 	warnings = neverMade(relay, s, from, n)
 	for _, p := range problems {
-		warnings = append(warnings, fmt.Sprintf("header %s %s", p.Header, p.Reason))
+		warnings = append(warnings, fmt.Sprintf("header %s %s", p.Header, hide.Problem(p)))
 	}
 	return fail(state, relay, s, n-1, failed), warnings, nil
 }

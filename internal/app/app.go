@@ -98,7 +98,7 @@ func (d *daemon) build() error {
 		Kafka: cfg.Kafka, Topics: cfg.Topics, Window: cfg.Window,
 		Producers: kafka.NewProducers(cfg.Kafka),
 		Budget:    window.NewBudget(int64(cfg.Window.Bytes)),
-		Metrics:   series, Log: log, Version: o.Version,
+		Metrics:   series, Log: log, Version: o.Version, Redact: cfg.Redact,
 		Limiter: &logging.Limiter{},
 		Starts:  make(chan struct{}, startsAtATime),
 		Groups:  countGroups(cfg.Relays),

@@ -14,6 +14,7 @@ const stopMargin = kafka.ForwardTimeout + kafka.CommitTimeout
 // check reports what the packages find, and what concerns several of them.
 func (l *loader) check(c *Config) {
 	l.reportAll("kafka.", c.Kafka.Validate())
+	l.reportAll("redact.", c.Redact.Validate())
 	l.reportAll("window.", c.Window.Validate())
 	l.reportAll("admin.", c.Admin.Validate())
 	l.reportAll("log.", c.Log.Validate())

@@ -16,6 +16,7 @@ import (
 	"github.com/retryd/retryd/internal/admin"
 	"github.com/retryd/retryd/internal/kafka"
 	"github.com/retryd/retryd/internal/logging"
+	"github.com/retryd/retryd/internal/redact"
 	"github.com/retryd/retryd/internal/tier"
 	"github.com/retryd/retryd/internal/window"
 )
@@ -25,6 +26,7 @@ type Config struct {
 	Kafka       kafka.Config       `mapstructure:"kafka"`
 	Relays      []tier.Config      `mapstructure:"relays"`
 	Topics      kafka.TopicsConfig `mapstructure:"topics"`
+	Redact      redact.Config      `mapstructure:"redact"`
 	Window      window.Config      `mapstructure:"window"`
 	StateDir    string             `mapstructure:"state_dir"`
 	StopTimeout time.Duration      `mapstructure:"stop_timeout"`

@@ -25,6 +25,8 @@ func TestEnvironmentSetsEveryKeyOutsideLists(t *testing.T) {
 		"kafka.instance_id":                            {"host-1", "host-1"},
 		"kafka.partition_assignment":                   {"cooperative-sticky", "cooperative-sticky"},
 		"topics.create":                                {"false", "false"},
+		"redact.headers":                               {"authorization,x-user-*", "[authorization x-user-*]"},
+		"redact.json_paths":                            {"$..password, $.a['b']", "[$..password $.a['b']]"},
 		"window.records":                               {"7", "7"},
 		"window.bytes":                                 {"3MiB", "3MiB"},
 		"window.horizon":                               {"9s", "9s"},

@@ -59,6 +59,12 @@ stopTimeout: 1m
 			`f:5: relays[0].x: unknown key`,
 			`f:8: relays[1].tiers[0].delai: unknown key, did you mean "delay"?`,
 		}},
+		{"what is to be redacted", relay + "redact:\n  headers: [authorization, 'x-*-y', '${Y}']\n  json_paths: ['$.card.number', \"$['a b'][*]\", card.number, '$..*']\n", []string{
+			`f:6: redact.headers[1]: "x-*-y": only the last character may be *`,
+			`f:6: redact.headers[2]: environment variable Y is not set`,
+			`f:7: redact.json_paths[2]: "card.number" does not begin with $, as in $.card.number`,
+			`f:7: redact.json_paths[3]: "$..*" has .*; write [*]`,
+		}},
 		{"duplicate keys", "relays:\n  - topic: orders\n    endpoint: {url: 'http://x/', headers: {X-A: a, x-a: b}}\n    tiers: [5s]\n    topic: others\n", []string{
 			`f:3: relays[0].endpoint.headers.x-a: duplicate key, already on line 3`,
 			`f:5: relays[0].topic: duplicate key, already on line 2`,

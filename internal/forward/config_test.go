@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/retryd/retryd/internal/redact"
 )
 
 func TestDefaultConfigNeedsOnlyAURL(t *testing.T) {
@@ -96,7 +98,7 @@ func TestValidateNamesKeyAndFix(t *testing.T) {
 			if all := strings.Join(got, "\n"); strings.Contains(all, "secret") {
 				t.Errorf("a secret is in %q", all)
 			}
-			if _, err := New(c, "r", "v"); err == nil || err.Error() != errors.Join(c.Validate()...).Error() {
+			if _, err := New(c, "r", "v", redact.Rules{}); err == nil || err.Error() != errors.Join(c.Validate()...).Error() {
 				t.Errorf("New: %v, want what Validate says", err)
 			}
 		})
@@ -125,7 +127,7 @@ func TestNewNamesTheSecretFileThatItCannotUse(t *testing.T) {
 		c := DefaultConfig()
 		c.URL = "http://127.0.0.1/"
 		tt.change(&c)
-		if _, err := New(c, "r", "v"); err == nil || err.Error() != tt.want {
+		if _, err := New(c, "r", "v", redact.Rules{}); err == nil || err.Error() != tt.want {
 			t.Errorf("New: %v, want %s", err, tt.want)
 		}
 	}

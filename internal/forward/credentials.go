@@ -76,6 +76,7 @@ func secretOf(key string, secret Secret, file string) (string, error) {
 // redactor hides the endpoint's own credentials in what the endpoint answers: some
 // echo the request, and an answer is kept on Kafka.
 type redactor struct {
+	secrets []string
 	replace *strings.Replacer
 	longest int // bytes of the longest secret
 }
@@ -88,7 +89,7 @@ func newRedactor(secrets []string) redactor {
 	secrets = slices.DeleteFunc(slices.Clone(secrets), func(s string) bool { return len(s) < minSecret })
 	// A replacer prefers what comes first: a longer secret may contain a shorter one.
 	slices.SortFunc(secrets, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
-	var r redactor
+	r := redactor{secrets: secrets}
 	var pairs []string
 	for _, s := range secrets {
 		pairs = append(pairs, s, mask)
@@ -96,6 +97,18 @@ func newRedactor(secrets []string) redactor {
 	}
 	r.replace = strings.NewReplacer(pairs...)
 	return r
+}
+
+// whole returns a text that was cut off without a secret that it ends within: what is
+// hidden before it may be longer than its mask, so that the end comes into view.
+func (r redactor) whole(text []byte) []byte {
+	for from := max(0, len(text)-r.longest+1); from < len(text); from++ {
+		begun := string(text[from:])
+		if slices.ContainsFunc(r.secrets, func(s string) bool { return strings.HasPrefix(s, begun) }) {
+			return text[:from]
+		}
+	}
+	return text
 }
 
 // credentialErrors checks the keys that authenticate retryd to the endpoint.

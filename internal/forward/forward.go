@@ -23,6 +23,7 @@ import (
 
 	"github.com/retryd/retryd/internal/policy"
 	"github.com/retryd/retryd/internal/record"
+	"github.com/retryd/retryd/internal/redact"
 )
 
 // Request is what one attempt sends. It is only read.
@@ -51,11 +52,13 @@ type Client struct {
 	capture    bool
 	appVersion string
 	secrets    redactor
+	hide       redact.Rules
 }
 
-// New returns the client of one relay. relay and version make the User-Agent. It
-// reads the secret files; an error says with key and path what is wrong.
-func New(c Config, relay, version string) (*Client, error) {
+// New returns the client of one relay. relay and version make the User-Agent, and hide
+// says what is kept of no answer. It reads the secret files; an error says with key and
+// path what is wrong.
+func New(c Config, relay, version string, hide redact.Rules) (*Client, error) {
 	if errs := c.Validate(); len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
@@ -82,6 +85,7 @@ func New(c Config, relay, version string) (*Client, error) {
 		capture:     c.CaptureResponse,
 		appVersion:  c.AppVersionHeader,
 		secrets:     newRedactor(append(creds.secrets, querySecrets(t.uri)...)),
+		hide:        hide,
 	}, nil
 }
 
@@ -156,7 +160,7 @@ func (c *Client) sendOn(ctx context.Context, cn *conn, deadline time.Time, req *
 	} else {
 		o = c.outcomeOf(resp) // before the body, whose trailer says nothing to us
 		head, whole := cn.drain(resp, c.headBytes(o))
-		o.Response = c.redact(head)
+		o.Response = c.clean(head)
 		if whole && cn.quiet() {
 			keep = c.keepFor(resp)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/retryd/retryd/internal/policy"
+	"github.com/retryd/retryd/internal/redact"
 )
 
 const (
@@ -25,6 +26,9 @@ func (c *Client) outcomeOf(resp *fasthttp.Response) policy.Outcome {
 	o := policy.Outcome{Status: resp.StatusCode()}
 	if c.appVersion != "" {
 		o.AppVersion = c.visible(resp.Header.Peek(c.appVersion))
+		if o.AppVersion != "" && c.hide.Hides(c.appVersion) {
+			o.AppVersion = redact.Mask
+		}
 	}
 	o.Verdict = c.verdict(resp, &o.Ignored)
 	if !o.Delivered() {
@@ -91,8 +95,8 @@ func statusError(status int) string {
 	return "status " + strconv.Itoa(status)
 }
 
-// headBytes is how much of a body is needed: Outcome.Response, and so much more
-// that no secret can hide half cut off at its end.
+// headBytes is how much of a body is needed: Outcome.Response, and so much more that
+// a secret which begins in it is whole.
 func (c *Client) headBytes(o policy.Outcome) int {
 	if !c.capture || o.Delivered() {
 		return 0
@@ -100,13 +104,17 @@ func (c *Client) headBytes(o policy.Outcome) int {
 	return maxResponse + c.secrets.longest
 }
 
-// redact hides the credentials in the start of a body. White space at the end goes:
-// most bodies end a line, and this becomes the value of a header.
-func (c *Client) redact(head []byte) []byte {
+// clean hides in the start of a body what is kept of none, the credentials and what
+// the rules say. White space at the end goes: most bodies end a line, and this becomes
+// the value of a header.
+func (c *Client) clean(head []byte) []byte {
 	if len(head) == 0 {
 		return nil
 	}
-	clean := []byte(c.secrets.replace.Replace(string(head)))
+	if len(head) >= maxResponse+c.secrets.longest { // more may follow
+		head = c.secrets.whole(head)
+	}
+	clean := []byte(c.secrets.replace.Replace(string(c.hide.JSON(head))))
 	if clean = bytes.TrimRight(clean[:min(len(clean), maxResponse)], " \t\r\n"); len(clean) == 0 {
 		return nil
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/retryd/retryd/internal/policy"
 	"github.com/retryd/retryd/internal/record"
+	"github.com/retryd/retryd/internal/redact"
 )
 
 // newClient returns a client of url, with the defaults apart from what change does.
@@ -23,7 +24,7 @@ func newClient(t testing.TB, url string, change ...func(*Config)) *Client {
 	for _, f := range change {
 		f(&c)
 	}
-	client, err := New(c, "library", "1.2.3")
+	client, err := New(c, "library", "1.2.3", redact.Rules{})
 	if err != nil {
 		t.Fatalf("New: %v", err)
 	}

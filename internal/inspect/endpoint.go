@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/retryd/retryd/internal/forward"
+	"github.com/retryd/retryd/internal/redact"
 	"github.com/retryd/retryd/internal/tier"
 )
 
@@ -18,7 +19,7 @@ func lookAtEndpoints(ctx context.Context, relays []tier.Config, version string) 
 	index := map[forward.Peer]int{}
 	of := map[int]int{} // the client of a relay
 	for i, relay := range relays {
-		client, err := forward.New(relay.Endpoint, relay.Name, version)
+		client, err := forward.New(relay.Endpoint, relay.Name, version, redact.Rules{}) // which gets no answer
 		if err != nil {
 			findings[i] = Finding{Fail, relay.Name, "endpoint", "endpoint." + err.Error() + "; check as the user that runs retryd"}
 			continue

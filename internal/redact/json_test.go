@@ -44,15 +44,18 @@ func TestJSON(t *testing.T) {
 		{"python's notation", "$.pin", `{'pin':'12'}`, `{[redacted: the rest is not valid JSON]`},
 		{"something behind it", "$.pin", "{\"a\":1}\npin=12", "{\"a\":1}\n[redacted: the rest is not valid JSON]"},
 		{"utf-16", "$.pin", "\xff\xfe{\x00\"\x00p\x00", "\xff\xfe{[redacted: the rest is not valid JSON]"},
-		{"text that quotes a record", "$.card.number", `cannot read {"number" : "4111"}`, `cannot read {[redacted: the rest is not valid JSON]`},
+		{"text that quotes a record", "$.card.number", `cannot read {"number" : "4111"}, which is what the loan of 2026-01-31 says`, `cannot read {[redacted: the rest is not valid JSON]`},
 		{"text that quotes it in another notation", "$..pin", `failed: {'pin'='12'}`, `failed: {[redacted: the rest is not valid JSON]`},
 		{"text with the bare name", "$..pin", `the "pin" is wrong`, `the "pin" is wrong`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			in := strings.Clone(tt.in)
-			if got := rulesOf(tt.path).JSON([]byte(in)); string(got) != tt.want {
+			in := []byte(tt.in)
+			if got := rulesOf(tt.path).JSON(in); string(got) != tt.want {
 				t.Errorf("%s of\n%s is\n%s, want\n%s", tt.path, tt.in, got, tt.want)
+			}
+			if string(in) != tt.in {
+				t.Errorf("%s was changed to %s", tt.in, in)
 			}
 		})
 	}
@@ -79,6 +82,13 @@ func TestCutAnywhereHidesAsMuch(t *testing.T) {
 				t.Fatalf("cut at %d: %s", cut, got)
 			}
 		}
+	}
+}
+
+func TestManyValuesAreNotDeep(t *testing.T) {
+	in := "[" + strings.Repeat("[],{},", maxDepth) + "0]"
+	if got := rulesOf("$..pin").JSON([]byte(in)); string(got) != in {
+		t.Errorf("ends with %.60s", got[max(0, len(got)-60):])
 	}
 }
 

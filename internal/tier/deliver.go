@@ -128,7 +128,8 @@ func (c *consumer) attempted(j *job, o policy.Outcome, d policy.Decision, now ti
 
 // failed is the event of a failed attempt. It does not keep the record.
 func (j *job) failed(o policy.Outcome, now time.Time) *event {
-	topic, partition, offset, attempt, why := j.record.Topic, j.record.Partition, j.record.Offset, j.state.Attempt+1, o.Error
+	topic, partition, offset, attempt := j.record.Topic, j.record.Partition, j.record.Offset, j.state.Attempt+1
+	why := j.claim.consumer.relay.hide.Text(record.HeaderError, o.Error)
 	return &event{now, func() string {
 		return fmt.Sprintf("%s/%d offset %d, attempt %d: %s", topic, partition, offset, attempt, why)
 	}}

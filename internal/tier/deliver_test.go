@@ -16,6 +16,7 @@ import (
 	"github.com/retryd/retryd/internal/kafka"
 	"github.com/retryd/retryd/internal/metrics"
 	"github.com/retryd/retryd/internal/policy"
+	"github.com/retryd/retryd/internal/redact"
 	"github.com/retryd/retryd/test/harness"
 )
 
@@ -25,7 +26,7 @@ func withEndpoint(t *testing.T, r *rig, plan harness.Plan) *harness.Endpoint {
 	endpoint := harness.StartEndpoint(t, plan)
 	c := forward.DefaultConfig()
 	c.URL = endpoint.URL("/")
-	client, err := forward.New(c, "orders", "test")
+	client, err := forward.New(c, "orders", "test", redact.Rules{})
 	if err != nil {
 		t.Fatal(err)
 	}

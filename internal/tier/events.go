@@ -9,6 +9,7 @@ import (
 	"github.com/retryd/retryd/internal/logging"
 	"github.com/retryd/retryd/internal/metrics"
 	"github.com/retryd/retryd/internal/policy"
+	"github.com/retryd/retryd/internal/record"
 )
 
 // One line per event of a record. Nothing is formatted when its level is off.
@@ -34,7 +35,7 @@ func (c *consumer) logAttempt(j *job, o policy.Outcome, late time.Duration) {
 			zap.Int(logging.FieldStatus, o.Status),
 			zap.String(logging.FieldClass, string(o.Class)),
 			zap.String(logging.FieldErrorKind, string(o.Kind)),
-			zap.String(logging.FieldError, o.Error),
+			zap.String(logging.FieldError, c.relay.hide.Text(record.HeaderError, o.Error)),
 			zap.Duration(logging.FieldDuration, o.Duration),
 			zap.Duration(logging.FieldLate, late),
 		)...)
@@ -68,17 +69,17 @@ func (r *Relay) countDeadLetter(m *move) {
 }
 
 func (c *consumer) logMove(j *job, verb string, written zap.Field) {
-	m := j.move
+	m, hide := j.move, c.relay.hide
 	if line := c.relay.log.Check(zap.InfoLevel, verb); line != nil {
 		line.Write(c.fields(j, m.state.Attempt,
 			zap.String(logging.FieldNext, m.to.topic), written,
 			zap.Duration(logging.FieldDelay, m.decision.Delay),
 			zap.Time(logging.FieldNotBefore, m.decision.NotBefore),
-			zap.String(logging.FieldClass, m.state.Last.Class),
+			zap.String(logging.FieldClass, hide.Text(record.HeaderClass, m.state.Last.Class)),
 			zap.String(logging.FieldReason, string(m.decision.Reason)),
 			zap.Int(logging.FieldStatus, m.state.Last.Status),
-			zap.String(logging.FieldErrorKind, m.state.Last.Kind),
-			zap.String(logging.FieldError, m.state.Last.Error),
+			zap.String(logging.FieldErrorKind, hide.Text(record.HeaderErrorKind, m.state.Last.Kind)),
+			zap.String(logging.FieldError, hide.Text(record.HeaderError, m.state.Last.Error)),
 			zap.Duration(logging.FieldDuration, m.outcome.Duration),
 		)...)
 	}
@@ -97,15 +98,16 @@ func (c *consumer) logRepark(j *job) {
 	}
 }
 
-// fields names the record; attempt is the one that was made or comes next.
+// fields names the record; attempt is the one that was made or comes next. Of the
+// record itself they have what may be shown of key and event id.
 func (c *consumer) fields(j *job, attempt int, more ...zap.Field) []zap.Field {
 	return append([]zap.Field{
 		zap.String(logging.FieldTier, c.source.label),
 		zap.String(logging.FieldTopic, j.record.Topic),
 		zap.Int32(logging.FieldPartition, j.record.Partition),
 		zap.Int64(logging.FieldOffset, j.record.Offset),
-		logging.Key(j.record.Key),
+		logging.Key(c.relay.hide.Key(j.record.Key)),
 		zap.Int(logging.FieldAttempt, attempt),
-		zap.String(logging.FieldEventID, j.state.EventID),
+		zap.String(logging.FieldEventID, c.relay.hide.EventID(j.state.EventID)),
 	}, more...)
 }

@@ -9,11 +9,13 @@ import (
 	"github.com/retryd/retryd/internal/forward"
 	"github.com/retryd/retryd/internal/logging"
 	"github.com/retryd/retryd/internal/policy"
+	"github.com/retryd/retryd/internal/record"
 )
 
 // gateChanged makes the gate's state known. It is called with the gate locked. A pause
 // that follows another is the same trouble, and only its end moves.
 func (r *Relay) gateChanged(s forward.State) {
+	s.Error = r.hide.Text(record.HeaderError, s.Error)
 	r.metrics.Gate(s.Phase, s.Cause)
 	r.log.Debug("circuit breaker", zap.String("state", string(s.Phase)), zap.String("cause", string(s.Cause)), zap.String(logging.FieldError, s.Error))
 	switch {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/retryd/retryd/internal/forward"
 	"github.com/retryd/retryd/internal/policy"
+	"github.com/retryd/retryd/internal/record"
 )
 
 // manyUnanswered is how many attempts in a row must have had no answer before that
@@ -52,7 +53,7 @@ func (r *Relay) noteAnswer(o policy.Outcome) {
 	}
 	r.tell(trouble{
 		kind: kindEndpoint, of: r.reach.origin, passing: true,
-		why: fmt.Sprintf("endpoint %s gives no answer: %s; start it, or correct endpoint.url: its records use up their attempts", r.reach.endpoint, o.Error),
+		why: fmt.Sprintf("endpoint %s gives no answer: %s; start it, or correct endpoint.url: its records use up their attempts", r.reach.endpoint, r.hide.Text(record.HeaderError, o.Error)),
 	})
 }
 

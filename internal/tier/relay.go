@@ -27,6 +27,7 @@ import (
 	"github.com/retryd/retryd/internal/logging"
 	"github.com/retryd/retryd/internal/metrics"
 	"github.com/retryd/retryd/internal/policy"
+	"github.com/retryd/retryd/internal/redact"
 	"github.com/retryd/retryd/internal/window"
 )
 
@@ -40,6 +41,7 @@ type Deps struct {
 	Metrics   *metrics.Metrics
 	Log       *zap.Logger
 	Version   string
+	Redact    redact.Config
 
 	// Limiter keeps the relays' log lines few: an outage is told once for all of them.
 	Limiter *logging.Limiter
@@ -63,6 +65,7 @@ type Relay struct {
 	metrics  *metrics.Relay
 	budget   *window.Part
 	log      *zap.Logger
+	hide     redact.Rules // for whatever shows a part of a record
 	turns    *turns
 
 	// recheck is recheckInterval; uniform places the jitter of a delay, and the first look,
@@ -95,7 +98,8 @@ func New(c Config, d Deps) (*Relay, error) {
 	if len(errs) > 0 {
 		return nil, errs[0]
 	}
-	client, err := forward.New(c.Endpoint, c.Name, d.Version)
+	hide := d.Redact.Rules(c.EventIDHeaders)
+	client, err := forward.New(c.Endpoint, c.Name, d.Version, hide)
 	if err != nil {
 		return nil, fmt.Errorf("endpoint.%w", err)
 	}
@@ -104,6 +108,7 @@ func New(c Config, d Deps) (*Relay, error) {
 		metrics: d.Metrics.Relay(c.Name, len(schedule.Steps), c.Endpoint.Rules...),
 		budget:  d.Budget.Part(),
 		log:     d.Log.With(zap.String(logging.FieldRelay, c.Name)),
+		hide:    hide,
 		turns:   newTurns(),
 		drained: make(chan struct{}),
 		doubts:  make(chan struct{}, 1),

@@ -86,9 +86,10 @@ func (c *claim) skip(j *job) {
 	c.consumer.metrics.Foreign()
 	if n, ok := c.relay.deps.Limiter.Allow("foreign", j.record.Topic, time.Now()); ok {
 		value, _ := record.Find(j.record.Headers, record.HeaderConsumer)
+		shown := c.relay.hide.Value(record.HeaderConsumer, value)
 		c.relay.log.Warn("record of another group is skipped: another relay shares this topic, or this relay's group was changed",
 			zap.String(logging.FieldTopic, j.record.Topic), zap.Int32(logging.FieldPartition, j.record.Partition),
-			zap.Int64(logging.FieldOffset, j.record.Offset), zap.ByteString("consumer", value), logging.Suppressed(n))
+			zap.Int64(logging.FieldOffset, j.record.Offset), zap.ByteString("consumer", shown), logging.Suppressed(n))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -159,7 +160,7 @@ func (c *consumer) reportHeader(j *job, p record.Problem) {
 	}
 	c.relay.metrics.MalformedHeader(p.Header)
 	if n, ok := c.relay.deps.Limiter.Allow("malformed "+p.Header, j.record.Topic, time.Now()); ok {
-		c.relay.log.Warn("header counts as absent", zap.String("header", p.Header), zap.String("problem", p.Reason),
+		c.relay.log.Warn("header counts as absent", zap.String("header", p.Header), zap.String("problem", c.relay.hide.Problem(p)),
 			zap.String(logging.FieldTopic, j.record.Topic), zap.Int32(logging.FieldPartition, j.record.Partition),
 			zap.Int64(logging.FieldOffset, j.record.Offset), logging.Suppressed(n))
 	}
