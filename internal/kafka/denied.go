@@ -41,6 +41,11 @@ func offsetDenied(group, topic string, err error) error {
 	if !errors.Is(err, sarama.ErrTopicAuthorizationFailed) {
 		return groupDenied(group, err)
 	}
+	return readDenied(topic)
+}
+
+// readDenied says what to grant where a topic may not be read.
+func readDenied(topic string) *PlanError {
 	return &PlanError{Problems: []string{fmt.Sprintf("topic %s may not be read (%v): grant Read on it", topic, sarama.ErrTopicAuthorizationFailed)}}
 }
 
