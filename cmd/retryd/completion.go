@@ -27,17 +27,26 @@ func completeWith(cmd *cobra.Command, flag string, values ...string) {
 	complete(cmd, flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// completeRelays lets a shell offer the relays of the file that --config names, for
-// --relay. A file that has problems offers none.
-func (p program) completeRelays(cmd *cobra.Command) {
-	complete(cmd, "relay", func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-		path, _ := cmd.Flags().GetString("config") // "" is a file that cannot be read
-		cfg, err := config.Load(path, p.environ)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return relayNames(cfg), cobra.ShellCompDirectiveNoFileComp
-	})
+// completeRelays lets a shell offer relays for --relay.
+func (p program) completeRelays(cmd *cobra.Command) { complete(cmd, "relay", p.offerRelays) }
+
+// completeRelay lets a shell offer relays for the one argument of a command.
+func (p program) completeRelay(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return p.offerRelays(cmd, args, begun)
+}
+
+// offerRelays returns the relays of the file that --config names. A file that has problems
+// offers none.
+func (p program) offerRelays(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	path := cmd.Flag("config").Value.String() // "" is a file that cannot be read
+	cfg, err := config.Load(path, p.environ)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return relayNames(cfg), cobra.ShellCompDirectiveNoFileComp
 }
 
 // completeCommands lets a shell offer the commands below the one that the arguments name.

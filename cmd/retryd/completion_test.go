@@ -25,6 +25,8 @@ relays:
 		want []string
 	}{
 		{"relays of the file", []string{"send", "--config", path, "--relay", ""}, []string{"loans", "orders", noFiles}},
+		{"relays of the file, to be paused", []string{"pause", "--config", path, ""}, []string{"loans", "orders", noFiles}},
+		{"one relay is enough", []string{"resume", "--config", path, "loans", ""}, []string{noFiles}},
 		{"no file, no relays", []string{"send", "--relay", ""}, []string{noFiles}},
 		{"formats", []string{"status", "--output", ""}, []string{"text", "json", noFiles}},
 		{"YAML files", []string{"topics", "--config", ""}, []string{"yaml", "yml", filter}},

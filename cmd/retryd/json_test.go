@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/retryd/retryd/internal/admin"
 	"github.com/retryd/retryd/internal/inspect"
 	"github.com/retryd/retryd/internal/policy"
 	"github.com/retryd/retryd/internal/status"
@@ -23,6 +24,7 @@ func jsonOutputs() map[string]reflect.Type {
 		"`retryd topics`":        reflect.TypeFor[topicsReport](),
 		"`retryd topics --acls`": reflect.TypeFor[aclsReport](),
 		"`retryd send`":          reflect.TypeFor[sendReport](),
+		"Orders":                 reflect.TypeFor[admin.Halted](),
 	}
 }
 
@@ -130,8 +132,8 @@ func TestJSONNamesAreAlike(t *testing.T) {
 
 func TestEveryJSONValueIsDocumented(t *testing.T) {
 	want := map[string][]string{
-		"role":       {string(inspect.RoleMain), string(inspect.RoleTier), string(inspect.RolePark), string(inspect.RoleDLT), string(inspect.RoleReview), string(inspect.RoleQuarantine), string(inspect.RoleRetired)},
-		"state":      {string(inspect.StateOK), string(inspect.StateMissing), string(inspect.StateHidden), string(inspect.StateGrow), string(inspect.StateProblem)},
+		"role":       {string(inspect.RoleMain), string(inspect.RoleTier), string(inspect.RolePark), string(inspect.RoleDLT), string(inspect.RoleReview), string(inspect.RoleQuarantine), string(inspect.RoleRetired), string(inspect.RoleControl)},
+		"state":      {string(inspect.StateOK), string(inspect.StateMissing), string(inspect.StateHidden), string(inspect.StateGrow), string(inspect.StateProblem), string(status.Paused), string(status.Stopped)},
 		"level":      {string(inspect.OK), string(inspect.Warn), string(inspect.Fail)},
 		"action":     {string(inspect.ActionDone), string(inspect.ActionForward), string(inspect.ActionDeadLetter), string(inspect.ActionHold)},
 		"resource":   {string(inspect.ResourceTopic), string(inspect.ResourceGroup)},

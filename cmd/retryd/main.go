@@ -35,6 +35,7 @@ func main() {
 		stdout:  os.Stdout,
 		stderr:  os.Stderr,
 		environ: os.Environ(),
+		user:    currentUser,
 		signals: stopSignals,
 		serve:   serveSupervised,
 	}
@@ -55,6 +56,7 @@ type program struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	environ        []string
+	user           func() string           // who gives orders
 	signals        func() <-chan os.Signal // from then on the signals that stop the daemon are caught
 	serve          func(context.Context, *config.Config, app.Options) error
 }
@@ -152,7 +154,7 @@ endpoint does not accept waits in retry topics and ends in a dead-letter topic.`
 	}
 	add(groupBefore, p.checkCommand(), p.topicsCommand(), p.sendCommand())
 	add(groupRun, p.runCommand())
-	add(groupWhile, p.statusCommand(), p.healthcheckCommand())
+	add(groupWhile, p.statusCommand(), p.healthcheckCommand(), p.pauseCommand(), p.resumeCommand())
 	add("", p.versionCommand())
 	root.SetHelpCommand(helpCommand())
 	addCompletion(root)

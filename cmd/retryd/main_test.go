@@ -53,6 +53,7 @@ func execute(t *testing.T, serve func(context.Context, *config.Config, app.Optio
 	p := program{
 		stdout:  &stdout,
 		stderr:  &stderr,
+		user:    func() string { return "tester" },
 		signals: func() <-chan os.Signal { return signals },
 		serve:   serve,
 	}

@@ -67,8 +67,15 @@ func readiness(ready bool) string {
 	return "not ready"
 }
 
+func relayState(r status.Relay) string {
+	if r.Halt != nil {
+		return readiness(r.Ready) + ", " + status.OneLine(string(r.Halt.State))
+	}
+	return readiness(r.Ready)
+}
+
 func writeRelayStatus(w io.Writer, r status.Relay, now time.Time) {
-	fmt.Fprintf(w, "relay %s: %s, %s in flight to %s\n", status.OneLine(r.Name), readiness(r.Ready),
+	fmt.Fprintf(w, "relay %s: %s, %s in flight to %s\n", status.OneLine(r.Name), relayState(r),
 		status.Count(r.InFlight, "attempt"), status.OneLine(r.Endpoint))
 	table(w, func(w io.Writer) { writeTiers(w, r.Tiers, now) })
 	paragraph(w, "dead letters: "+deadText(r.DLT))

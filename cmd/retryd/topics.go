@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -27,9 +28,10 @@ func (p program) topicsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "topics --config FILE",
 		Short: "Show which topics there are, are missing or are wrong; create them",
-		Long: `Show the topics of each relay: what there is, what is missing, and what is wrong
-with which setting. Nothing is changed without --create, which creates missing
-topics and adds missing partitions, as the daemon does at its start.
+		Long: `Show the topics of each relay, and the control topic, which all relays share: what
+there is, what is missing, and what is wrong with which setting. Nothing is changed
+without --create, which creates missing topics and adds missing partitions, as the
+daemon does at its start.
 
 A retired tier is a topic of an earlier, longer schedule. The daemon consumes it
 until it is deleted; here you see when nothing is left in it.
@@ -71,7 +73,11 @@ does not answer, 78 if the configuration is wrong.`,
 // topicsReport is what topics prints as JSON.
 type topicsReport struct {
 	Relays []inspect.Topics `json:"relays"`
+	Shared inspect.Topics   `json:"shared"`
 }
+
+// all are those of the relays, and those that they share.
+func (r topicsReport) all() []inspect.Topics { return append(slices.Clone(r.Relays), r.Shared) }
 
 // showTopics looks at the topics of all relays, or creates them first.
 func (p program) showTopics(cfg *config.Config, o topicsOptions) error {
@@ -83,10 +89,10 @@ func (p program) showTopics(cfg *config.Config, o topicsOptions) error {
 	if err = errors.Join(err, cluster.Close()); err != nil {
 		return explained(err)
 	}
-	if err := p.print(*o.output, report, func(w io.Writer) { writeTopics(w, report.Relays, cfg, o.create) }); err != nil {
+	if err := p.print(*o.output, report, func(w io.Writer) { writeTopics(w, report.all(), cfg, o.create) }); err != nil {
 		return err
 	}
-	for _, relay := range report.Relays {
+	for _, relay := range report.all() {
 		if !relay.Stands() {
 			return errTold
 		}
@@ -95,9 +101,9 @@ func (p program) showTopics(cfg *config.Config, o topicsOptions) error {
 }
 
 func survey(cluster *kafka.Cluster, cfg *config.Config, create bool) (topicsReport, error) {
-	look := inspect.SurveyTopics
+	look, lookAtShared := inspect.SurveyTopics, inspect.SurveyShared
 	if create {
-		look = inspect.CreateTopics
+		look, lookAtShared = inspect.CreateTopics, inspect.CreateShared
 	}
 	var report topicsReport
 	for _, relay := range cfg.Relays {
@@ -107,5 +113,7 @@ func survey(cluster *kafka.Cluster, cfg *config.Config, create bool) (topicsRepo
 		}
 		report.Relays = append(report.Relays, topics)
 	}
-	return report, nil
+	var err error
+	report.Shared, err = lookAtShared(cluster, cfg)
+	return report, err
 }

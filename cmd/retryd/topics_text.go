@@ -11,13 +11,17 @@ import (
 	"github.com/retryd/retryd/internal/status"
 )
 
-// writeTopics shows a table for each relay, and below it what does not fit in one.
+// writeTopics shows a table for each relay, and one for all of them, and below it what does not fit in one.
 func writeTopics(w io.Writer, relays []inspect.Topics, cfg *config.Config, create bool) {
 	for i, relay := range relays {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(w, "relay %s\n", relay.Relay)
+		if relay.Relay == "" {
+			fmt.Fprintln(w, "all relays")
+		} else {
+			fmt.Fprintf(w, "relay %s\n", relay.Relay)
+		}
 		table(w, func(w io.Writer) {
 			fmt.Fprintln(w, "  TOPIC\tROLE\tPARTITIONS\tMUST KEEP\tSTATE")
 			for _, t := range relay.Topics {
@@ -86,7 +90,7 @@ func partitionsText(t inspect.Topic) string {
 // are kept as long as one likes.
 func keepsText(t inspect.Topic) string {
 	switch {
-	case t.Role.Ends():
+	case t.Role.Ends() || t.Role == inspect.RoleControl:
 		return "for ever"
 	case t.Keeps != nil:
 		return age(time.Duration(*t.Keeps)) + " or more"

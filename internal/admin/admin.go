@@ -1,9 +1,9 @@
 // Package admin is the HTTP listener for operators, and the client of the commands
 // that ask it: health, readiness, metrics and the state of the relays.
 //
-// It knows neither Kafka nor relays: what it tells is handed in as functions. It
-// has no user, so it changes nothing and shows no record; what is more than health
-// and numbers it tells this host alone.
+// It knows neither Kafka nor relays: what it tells and does is handed in as functions.
+// It has no user, so it shows no record; what is more than health and numbers it tells
+// this host alone, which alone may pause and resume relays.
 package admin
 
 import (
@@ -42,11 +42,15 @@ type Server struct {
 	log   *zap.Logger
 }
 
-// Source is what the process says of itself. Both are called for each request,
-// concurrently, and must not block.
+// Source is what the process says of itself, and what may be asked of it. All are called
+// for each request, concurrently. Status and Stalled must not block; Pause and Resume
+// return at the end of their context at the latest, with ErrNoRelay, or an error that says
+// why Kafka did not acknowledge it.
 type Source struct {
 	Status  func() status.Process
 	Stalled func() string // what makes no progress any more, for a person; "" if all does
+
+	Pause, Resume func(ctx context.Context, relay string, o Order) (Halted, error)
 }
 
 // New returns a server that is not listening yet.

@@ -69,6 +69,45 @@ func Probe(ctx context.Context, addr, page string) error {
 	return nil
 }
 
+// Pause has the process that listens at addr, as Fetch does, pause a relay on all
+// instances, and Resume has it resume one. An error says what to do.
+func Pause(ctx context.Context, addr, relay string, o Order) (Halted, error) {
+	return give(ctx, addr, relay, "pause", o)
+}
+
+// Resume is as Pause.
+func Resume(ctx context.Context, addr, relay string, o Order) (Halted, error) {
+	return give(ctx, addr, relay, "resume", o)
+}
+
+func give(ctx context.Context, addr, relay, verb string, o Order) (Halted, error) {
+	target, err := dialable(addr)
+	if err != nil {
+		return Halted{}, err
+	}
+	body, err := json.Marshal(o)
+	if err != nil {
+		return Halted{}, fmt.Errorf("write JSON: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, haltTimeout+getTimeout)
+	defer cancel()
+	path := relaysPath + "/" + url.PathEscape(relay) + "/" + verb
+	code, text, err := call(ctx, target, http.MethodPost, path, body)
+	switch {
+	case err != nil:
+		return Halted{}, err
+	case code == http.StatusForbidden:
+		return Halted{}, fmt.Errorf("%s takes orders over loopback only: ask 127.0.0.1 on its host, or go through ssh -L; it says: %s", target, quote(text))
+	case code != http.StatusOK:
+		return Halted{}, fmt.Errorf("%s answers %d %s: %s", target, code, http.StatusText(code), quote(text))
+	}
+	var done Halted
+	if err := json.Unmarshal(text, &done); err != nil || done.Relay != relay {
+		return Halted{}, fmt.Errorf("what listens at %s is another program: its %s does not tell what became of relay %s", target, path, relay)
+	}
+	return done, nil
+}
+
 // joined puts lines on one.
 func joined(text []byte) []byte {
 	var lines [][]byte
@@ -99,15 +138,23 @@ func dialable(addr string) (string, error) {
 	return net.JoinHostPort(host, port), nil
 }
 
-// get makes one GET. It goes straight to target, whatever proxy the environment
-// names, and follows no redirect.
+// get makes one GET.
 func get(ctx context.Context, target, path string) (code int, body []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, getTimeout)
 	defer cancel()
-	page := url.URL{Scheme: "http", Host: target, Path: path}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, page.String(), nil)
+	return call(ctx, target, http.MethodGet, path, nil)
+}
+
+// call makes one request. It goes straight to target, whatever proxy the environment
+// names, and follows no redirect. path is escaped.
+func call(ctx context.Context, target, method, path string, order []byte) (code int, body []byte, err error) {
+	host := url.URL{Scheme: "http", Host: target}
+	req, err := http.NewRequestWithContext(ctx, method, host.String()+path, bytes.NewReader(order))
 	if err != nil {
 		return 0, nil, explain(target, err)
+	}
+	if order != nil {
+		req.Header.Set("Content-Type", jsonText)
 	}
 	client := http.Client{
 		Transport:     &http.Transport{DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: 64 << 10},

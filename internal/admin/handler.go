@@ -27,7 +27,7 @@ const (
 	jsonText  = "application/json"
 )
 
-// handler answers GET and HEAD of the pages; the mux answers 405 to other methods
+// handler answers GET and HEAD of the pages, and POST of orders; the mux answers 405 to other methods
 // and 404 to other paths.
 func handler(c Config, g prometheus.Gatherer, s Source, log *zap.Logger) http.Handler {
 	mux := http.NewServeMux()
@@ -47,6 +47,7 @@ func handler(c Config, g prometheus.Gatherer, s Source, log *zap.Logger) http.Ha
 		answer(w, code, append([]string{word}, p.Lines()...)...)
 	})
 	mux.Handle("GET "+relaysPath, thisHostOnly(relays(s.Status, log)))
+	orders(mux, s, log)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(g, promhttp.HandlerOpts{
 		ErrorLog: errorLog(log),
 		// One broken collector must not hide the rest, least of all in an incident.
@@ -62,15 +63,19 @@ func handler(c Config, g prometheus.Gatherer, s Source, log *zap.Logger) http.Ha
 // relays tells the state of the relays to people and programs alike.
 func relays(state func() status.Process, log *zap.Logger) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		text, err := json.MarshalIndent(state(), "", "  ")
-		if err != nil { // a number that is none
-			log.Error("state of the relays has no JSON", zap.Error(err))
-			answer(w, http.StatusInternalServerError, "the state of the relays cannot be shown; the log says why")
-			return
-		}
-		w.Header().Set("Content-Type", jsonText)
-		_, _ = w.Write(append(text, '\n')) // an error here means that the client left
+		writeJSON(w, state(), log)
 	})
+}
+
+func writeJSON(w http.ResponseWriter, value any, log *zap.Logger) {
+	text, err := json.MarshalIndent(value, "", "  ")
+	if err != nil { // a number that is none
+		log.Error("state of the relays has no JSON", zap.Error(err))
+		answer(w, http.StatusInternalServerError, "the state of the relays cannot be shown; the log says why")
+		return
+	}
+	w.Header().Set("Content-Type", jsonText)
+	_, _ = w.Write(append(text, '\n')) // an error here means that the client left
 }
 
 // answer writes lines of text.

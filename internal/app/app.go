@@ -19,6 +19,7 @@ import (
 
 	"github.com/retryd/retryd/internal/admin"
 	"github.com/retryd/retryd/internal/config"
+	"github.com/retryd/retryd/internal/control"
 	"github.com/retryd/retryd/internal/kafka"
 	"github.com/retryd/retryd/internal/logging"
 	"github.com/retryd/retryd/internal/metrics"
@@ -67,6 +68,7 @@ type daemon struct {
 	relays  []*tier.Relay
 	trouble trouble
 	monitor monitor
+	control *control.Control
 
 	cluster   *kafka.Cluster // set by connect
 	connected atomic.Bool
@@ -103,6 +105,7 @@ func (d *daemon) build() error {
 		Starts:  make(chan struct{}, startsAtATime),
 		Groups:  countGroups(cfg.Relays),
 	}
+	d.makeControl()
 	if err := d.makeRelays(); err != nil {
 		return err
 	}
@@ -111,7 +114,7 @@ func (d *daemon) build() error {
 		reachable: series.KafkaReachable,
 		trouble:   &d.trouble, log: log,
 	}
-	d.server = admin.New(cfg.Admin, registry, admin.Source{Status: d.status, Stalled: d.stalled}, log)
+	d.server = admin.New(cfg.Admin, registry, admin.Source{Status: d.status, Stalled: d.stalled, Pause: d.pause, Resume: d.resume}, log)
 	return d.server.Listen()
 }
 
@@ -144,6 +147,7 @@ func (d *daemon) makeRelays() error {
 			errs = append(errs, fmt.Errorf("relays[%d].%w", i, err))
 			continue
 		}
+		r.AwaitControl(d.config.Topics.Control)
 		d.relays = append(d.relays, r)
 	}
 	return errors.Join(errs...)

@@ -168,6 +168,7 @@ func (d *daemon) relay(ctx, abort context.Context, restMonitor func()) {
 	for _, r := range d.relays {
 		running.Go(func() { r.Run(ctx, abort, d.cluster) })
 	}
+	running.Go(func() { d.control.Run(ctx, d.cluster) })
 	for _, r := range d.relays {
 		<-r.Drained()
 	}

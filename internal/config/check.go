@@ -15,6 +15,7 @@ const stopMargin = kafka.ForwardTimeout + kafka.CommitTimeout
 func (l *loader) check(c *Config) {
 	l.reportAll("kafka.", c.Kafka.Validate())
 	l.reportAll("redact.", c.Redact.Validate())
+	l.reportAll("topics.", c.Topics.Validate())
 	l.reportAll("window.", c.Window.Validate())
 	l.reportAll("admin.", c.Admin.Validate())
 	l.reportAll("log.", c.Log.Validate())
@@ -32,6 +33,7 @@ func (l *loader) check(c *Config) {
 	}
 	l.checkStopTimeout(c)
 	l.checkSharing(c.Relays)
+	l.checkControl(c.Topics.Control, c.Relays)
 }
 
 // checkDerived reports names that are given as empty text. They would silently

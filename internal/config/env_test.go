@@ -27,6 +27,7 @@ func TestEnvironmentSetsEveryKeyOutsideLists(t *testing.T) {
 		"topics.create":                                {"false", "false"},
 		"redact.headers":                               {"authorization,x-user-*", "[authorization x-user-*]"},
 		"redact.json_paths":                            {"$..password, $.a['b']", "[$..password $.a['b']]"},
+		"topics.control":                               {"ours.control", "ours.control"},
 		"window.records":                               {"7", "7"},
 		"window.bytes":                                 {"3MiB", "3MiB"},
 		"window.horizon":                               {"9s", "9s"},

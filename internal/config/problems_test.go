@@ -419,6 +419,11 @@ func TestSharing(t *testing.T) {
 		{"a quarantine topic that another relay would take for a retired tier", "  - topic: a\n  - topic: b\n    endpoint: {rules: [{status: 415, action: dead_letter, dlt: a.retry.9}]}\n", []string{
 			`f:5: relays[1].endpoint.rules[0].dlt: topic "a.retry.9" (quarantine of relay b) is named like a tier of relay a (relays[0]), which would consume it as one; choose another name`,
 		}},
+		{"the control topic", "  - topic: a\n    dlt: {topic: retryd.control}\n  - topic: b\n    park: [{delay: 1h, topic: retryd.control}]\n", []string{
+			`f:4: relays[0].dlt.topic: topic "retryd.control" (dead letter of relay a) is topics.control, which says what relays are paused; choose another name`,
+			`f:6: relays[1].park[0].topic: topic "retryd.control" (park-1h of relay b) is topics.control, which says what relays are paused; choose another name`,
+			`f:6: relays[1].park[0].topic: topic "retryd.control" belongs to relay b (park-1h) and to relay a (relays[0], dead letter); relays must not share a topic`,
+		}},
 		{"by the defaults", "  - topic: a\n  - topic: b\n", nil},
 		{"what counts as a retired tier", "  - topic: a\n  - topic: b\n    tiers: [{delay: 1s, topic: a.retry.3}]\n  - topic: a.retry.14\n", []string{
 			`f:5: relays[1].tiers[0].topic: topic "a.retry.3" (tier 1 of relay b) is named like a tier of relay a (relays[0]), which would consume it as one; choose another name`,
@@ -443,6 +448,24 @@ func TestSharing(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			if diff := cmp.Diff(tt.want, problems(t, defaults+tt.relays, nil)); diff != "" {
 				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestControlTopic(t *testing.T) {
+	tests := []struct{ topics, want string }{
+		{"{control: ours.control}", ""},
+		{"{control: ''}", `f:1: topics.control: is empty; leave the key out for its default`},
+		{"{control: 'a b'}", `f:1: topics.control: "a b" is not a topic name: Kafka allows letters, digits, ".", "_" and "-", at least one`},
+		{"{control: orders}", `f:3: relays[0].topic: topic "orders" (main of relay orders) is topics.control, which says what relays are paused; choose another name`},
+		{"{control: orders.retry.9}", `f:1: topics.control: topic "orders.retry.9" is named like a tier of relay orders (relays[0]), which would consume it as one; choose another name`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.topics, func(t *testing.T) {
+			got := strings.Join(problems(t, "topics: "+tt.topics+"\n"+relay, nil), "\n")
+			if got != tt.want {
+				t.Errorf("got  %s\nwant %s", got, tt.want)
 			}
 		})
 	}

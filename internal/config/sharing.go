@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/retryd/retryd/internal/policy"
 	"github.com/retryd/retryd/internal/tier"
@@ -66,6 +67,22 @@ func (l *loader) checkRetired(relays []tier.Config, owners map[claim]owner, clas
 					"topic %q (%s of relay %s) is named like a tier of relay %s (relays[%d]), which would consume it as one; choose another name",
 					topic, first.role, relays[first.relay].Name, relay.Name, i)
 			}
+		}
+	}
+}
+
+// checkControl reports the names of relays' topics that are the control topic's, also of
+// tiers that a relay may have had once: it would consume it as one.
+func (l *loader) checkControl(control string, relays []tier.Config) {
+	for i, relay := range relays {
+		for _, c := range l.claims(i, relay) {
+			if c.kind == "topic" && c.value == control {
+				l.report(fmt.Sprintf("relays[%d].%s", i, c.key),
+					"topic %q (%s of relay %s) is topics.control, which says what relays are paused; choose another name", control, c.role, relay.Name)
+			}
+		}
+		if slices.Contains(relay.RetiredTopics(), control) {
+			l.report("topics.control", "topic %q is named like a tier of relay %s (relays[%d]), which would consume it as one; choose another name", control, relay.Name, i)
 		}
 	}
 }

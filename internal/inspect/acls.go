@@ -43,7 +43,7 @@ const (
 )
 
 // ACLs returns the least that retryd needs to run a configuration: one entry for
-// each resource, in the order of the relays.
+// each resource, in the order of the relays, then what all relays share.
 //
 // Describe is in none of them, since Read, Write and Alter imply it (the class
 // AclOperation of Kafka): it is what looking at topics, offsets and groups takes.
@@ -55,7 +55,15 @@ func ACLs(cfg *config.Config) []ACL {
 	for _, relay := range cfg.Relays {
 		acls = append(acls, relayACLs(relay, cfg.Topics.Create)...)
 	}
-	return acls
+	return append(acls, controlACL(cfg.Topics))
+}
+
+func controlACL(t kafka.TopicsConfig) ACL {
+	operations := []kafka.Operation{kafka.Read, kafka.Write, kafka.DescribeConfigs}
+	if t.Create {
+		operations = append(operations, kafka.Create)
+	}
+	return ACL{ResourceTopic, t.Control, Literal, operations}
 }
 
 func relayACLs(relay tier.Config, create bool) []ACL {

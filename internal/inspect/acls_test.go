@@ -30,9 +30,11 @@ func TestACLs(t *testing.T) {
 	tier := ops(kafka.Read, kafka.Write, kafka.DescribeConfigs, kafka.Create, kafka.Alter)
 	dead := ops(kafka.Write, kafka.DescribeConfigs, kafka.Create, kafka.Alter)
 	read := ops(kafka.Read)
+	control := ACL{ResourceTopic, "retryd.control", Literal, ops(kafka.Read, kafka.Write, kafka.DescribeConfigs, kafka.Create)}
 	tests := []struct {
 		name, text string
-		want       []ACL
+		want       []ACL // of the relay
+		shared     ACL
 	}{
 		{"one relay", `
 relays:
@@ -43,7 +45,7 @@ relays:
 			{ResourceTopic, "a.DLT", Literal, dead},
 			{ResourceGroup, "retryd-a", Literal, read},
 			{ResourceGroup, "retryd-a-retry-", Prefixed, read},
-		}},
+		}, control},
 		{"topics are only checked", `
 topics: {create: false}
 relays:
@@ -54,7 +56,7 @@ relays:
 			{ResourceTopic, "a.DLT", Literal, ops(kafka.Write, kafka.DescribeConfigs)},
 			{ResourceGroup, "retryd-a", Literal, read},
 			{ResourceGroup, "retryd-a-retry-", Prefixed, read},
-		}},
+		}, ACL{ResourceTopic, "retryd.control", Literal, ops(kafka.Read, kafka.Write, kafka.DescribeConfigs)}},
 		{"the application reads main itself", `
 relays:
   - {topic: a, consume: false, endpoint: {url: "http://127.0.0.1/"}, tiers: [5s]}
@@ -63,7 +65,7 @@ relays:
 			{ResourceTopic, "a.retry.", Prefixed, tier},
 			{ResourceTopic, "a.DLT", Literal, dead},
 			{ResourceGroup, "retryd-a-retry-", Prefixed, read},
-		}},
+		}, control},
 		{"names of their own", `
 relays:
   - topic: a
@@ -79,7 +81,7 @@ relays:
 			{ResourceTopic, "dead", Literal, dead},
 			{ResourceGroup, "g", Literal, read},
 			{ResourceGroup, "g-retry-", Prefixed, read},
-		}},
+		}, control},
 		{"park topics", `
 relays:
   - {topic: a, endpoint: {url: "http://127.0.0.1/"}, tiers: [5s], park: [24h, {delay: 1h, topic: hour}]}
@@ -91,7 +93,7 @@ relays:
 			{ResourceTopic, "a.DLT", Literal, dead},
 			{ResourceGroup, "retryd-a", Literal, read},
 			{ResourceGroup, "retryd-a-retry-", Prefixed, read},
-		}},
+		}, control},
 		{"a review topic", `
 relays:
   - {topic: a, endpoint: {url: "http://127.0.0.1/"}, tiers: [5s], review: {enabled: true}}
@@ -102,7 +104,7 @@ relays:
 			{ResourceTopic, "a.review", Literal, dead},
 			{ResourceGroup, "retryd-a", Literal, read},
 			{ResourceGroup, "retryd-a-retry-", Prefixed, read},
-		}},
+		}, control},
 		{"quarantine topics", `
 relays:
   - topic: a
@@ -118,7 +120,7 @@ relays:
 			{ResourceTopic, "gone", Literal, dead},
 			{ResourceGroup, "retryd-a", Literal, read},
 			{ResourceGroup, "retryd-a-retry-", Prefixed, read},
-		}},
+		}, control},
 		{"no tier of a usual name, but perhaps a retired one", `
 relays:
   - {topic: a, endpoint: {url: "http://127.0.0.1/"}, tiers: []}
@@ -128,11 +130,11 @@ relays:
 			{ResourceTopic, "a.DLT", Literal, dead},
 			{ResourceGroup, "retryd-a", Literal, read},
 			{ResourceGroup, "retryd-a-retry-", Prefixed, read},
-		}},
+		}, control},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, ACLs(loadText(t, tt.text))); diff != "" {
+			if diff := cmp.Diff(append(tt.want, tt.shared), ACLs(loadText(t, tt.text))); diff != "" {
 				t.Errorf("ACLs (-want +got):\n%s", diff)
 			}
 		})

@@ -95,13 +95,14 @@ func lookAtCluster(ctx context.Context, cluster *kafka.Cluster, cfg *config.Conf
 	defer cancel()
 	inTime := context.AfterFunc(looking, cluster.HangUp)
 	var reaching sync.WaitGroup
-	var findings []Finding
+	var findings, shared []Finding
 	reaching.Go(func() { findings = clusterFindings(ctx, cluster.Brokers()) })
+	reaching.Go(func() { shared = lookAtShared(looking, cluster, cfg) })
 	each(len(cfg.Relays), abreast, func(i int) {
-		l := look{cluster: cluster, cfg: cfg, relay: cfg.Relays[i]}
-		relays[i] = l.all(looking)
+		relays[i] = lookAtRelay(looking, cluster, cfg, cfg.Relays[i])
 	})
 	reaching.Wait()
+	findings = append(findings, shared...)
 	if err := cluster.Close(); err != nil && inTime() {
 		findings = append(findings, Finding{Warn, "", "kafka", "close the connection: " + Explain(err)})
 	}

@@ -15,6 +15,8 @@ func TestConnectOfANewRelay(t *testing.T) {
 	s := startScene(t, kfake.SeedTopics(3, "loans"))
 	requireText(t, `ok  brokers: BROKER takes connections
 ok  kafka: the cluster answers; brokers: 0 at BROKER
+ok  access: everything is granted on topic retryd.control
+ok  topics: will be created with 1 partition: retryd.control
 ok loans access: everything that the relay needs is granted
 ok loans topics: as they should be: loans
 ok loans topics: will be created with 3 partitions: loans.retry.1, loans.retry.2, loans.DLT
@@ -117,6 +119,8 @@ func TestConnectWithoutAMainTopic(t *testing.T) {
 	s := startScene(t)
 	requireText(t, `ok  brokers: BROKER takes connections
 ok  kafka: the cluster answers; brokers: 0 at BROKER
+ok  access: everything is granted on topic retryd.control
+ok  topics: will be created with 1 partition: retryd.control
 ok loans access: everything that the relay needs is granted
 fail loans topics: main topic loans does not exist: create it, or correct the relay's topic; retryd never creates a main topic
 ok loans groups: no members: the relay is not running

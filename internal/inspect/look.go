@@ -11,11 +11,13 @@ import (
 	"github.com/retryd/retryd/internal/tier"
 )
 
-// look holds one relay against the cluster. It is used by one goroutine.
+// look holds one relay against the cluster, or what all relays share. It is used by one
+// goroutine.
 type look struct {
 	cluster *kafka.Cluster
 	cfg     *config.Config
-	relay   tier.Config
+	relay   tier.Config // zero: what all relays share
+	acls    []ACL       // what that needs
 
 	topics   Topics
 	lacking  map[string]bool // topics and groups that are not accessible as needed
@@ -26,19 +28,29 @@ func (l *look) add(level Level, what, format string, args ...any) {
 	l.findings = append(l.findings, Finding{level, l.relay.Name, what, fmt.Sprintf(format, args...)})
 }
 
-// all takes the steps one after the other, until the end of ctx. What a step cannot
+// step is one part of a look.
+type step struct {
+	what string
+	do   func() error
+}
+
+// lookAtRelay holds one relay against the cluster.
+func lookAtRelay(ctx context.Context, cluster *kafka.Cluster, cfg *config.Config, relay tier.Config) []Finding {
+	l := look{cluster: cluster, cfg: cfg, relay: relay, acls: relayACLs(relay, cfg.Topics.Create)}
+	return l.take(ctx, step{"topics", l.survey}, step{"access", l.access}, step{"topics", l.judgeTopics},
+		step{"groups", l.groups}, step{"start", l.start})
+}
+
+// lookAtShared holds what all relays share against the cluster.
+func lookAtShared(ctx context.Context, cluster *kafka.Cluster, cfg *config.Config) []Finding {
+	l := look{cluster: cluster, cfg: cfg, acls: []ACL{controlACL(cfg.Topics)}}
+	return l.take(ctx, step{"topics", l.surveyShared}, step{"access", l.access}, step{"topics", l.judgeTopics})
+}
+
+// take takes the steps one after the other, until the end of ctx. What a step cannot
 // find out is a finding, and the last one if Kafka does not answer.
-func (l *look) all(ctx context.Context) []Finding {
-	for _, step := range []struct {
-		what string
-		do   func() error
-	}{
-		{"topics", l.survey},
-		{"access", l.access},
-		{"topics", l.judgeTopics},
-		{"groups", l.groups},
-		{"start", l.start},
-	} {
+func (l *look) take(ctx context.Context, steps ...step) []Finding {
+	for _, step := range steps {
 		before := len(l.findings)
 		var err error
 		if ctx.Err() == nil {
@@ -63,6 +75,11 @@ func (l *look) all(ctx context.Context) []Finding {
 // survey only collects: what is hidden is better told by access.
 func (l *look) survey() (err error) {
 	l.topics, err = SurveyTopics(l.cluster, l.relay)
+	return err
+}
+
+func (l *look) surveyShared() (err error) {
+	l.topics, err = SurveyShared(l.cluster, l.cfg)
 	return err
 }
 

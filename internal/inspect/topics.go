@@ -9,10 +9,11 @@ import (
 	"github.com/retryd/retryd/internal/tier"
 )
 
-// Topics is what there is of one relay's topics, held against what it needs.
+// Topics is what there is of one relay's topics, or of those that all relays share, held
+// against what is needed.
 type Topics struct {
-	Relay    string   `json:"name"`
-	Topics   []Topic  `json:"topics"`   // main, the tiers, park topics, dead letters, review, quarantine topics, then retired tiers
+	Relay    string   `json:"name"`     // empty: of all relays
+	Topics   []Topic  `json:"topics"`   // main, the tiers, park topics, dead letters, review, quarantine topics, then retired tiers; of all relays: the control topic
 	Changes  []Change `json:"changes"`  // what was done
 	Problems []string `json:"problems"` // of no single topic: what Kafka refused to create
 	Warnings []string `json:"warnings"` // of no single topic
@@ -26,7 +27,7 @@ type Topic struct {
 	State      State    `json:"state"`                  // of a retired tier always ok
 	Partitions int32    `json:"partition_count"`        // that there are; 0 if it is missing or hidden
 	Wanted     int32    `json:"wanted_partition_count"` // as many as main has; 0 if that is not known, and of a retired tier
-	Keeps      *Seconds `json:"keeps_seconds"`          // for which records must be kept at least; nil: for ever where records end, else as you like
+	Keeps      *Seconds `json:"keeps_seconds"`          // for which records must be kept at least; nil: for ever where records end and for control, else as you like
 	Left       *int64   `json:"records_left"`           // of a retired tier: those that the group has not completed; nil if that is not known
 	Deletable  bool     `json:"deletable"`              // a retired tier that holds nothing any more
 	Problems   []string `json:"problems"`
@@ -45,6 +46,7 @@ const (
 	RoleReview     Role = "review"
 	RoleQuarantine Role = "quarantine" // a rule names it
 	RoleRetired    Role = "retired"
+	RoleControl    Role = "control" // of all relays
 )
 
 // Ends reports whether records end there: they are kept for ever.

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"regexp"
@@ -23,9 +24,10 @@ const (
 	AssignCooperativeSticky = "cooperative-sticky" // only of those that move (KIP-429)
 )
 
-// TopicsConfig says what may be done about topics.
+// TopicsConfig says what may be done about topics, and names those that all relays share.
 type TopicsConfig struct {
-	Create bool `mapstructure:"create"` // false: only check
+	Create  bool   `mapstructure:"create"`  // false: only check
+	Control string `mapstructure:"control"` // which relays are paused or stopped
 }
 
 // The bounds of a session timeout. Most brokers refuse one under 6 s and one over
@@ -57,7 +59,18 @@ func DefaultConfig() Config {
 
 // DefaultTopics lets missing topics be created.
 func DefaultTopics() TopicsConfig {
-	return TopicsConfig{Create: true}
+	return TopicsConfig{Create: true, Control: "retryd.control"}
+}
+
+// Validate reports every problem, each text beginning with its key.
+func (c TopicsConfig) Validate() []error {
+	if c.Control == "" {
+		return []error{errors.New("control: is empty; leave the key out for its default")}
+	}
+	if err := CheckTopicName(c.Control); err != nil {
+		return []error{fmt.Errorf("control: %w", err)}
+	}
+	return nil
 }
 
 // Validate reports every problem, each text beginning with its key.

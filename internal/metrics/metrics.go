@@ -21,6 +21,7 @@ type Metrics struct {
 	breakerTransitions  *prometheus.CounterVec
 	commits             *prometheus.CounterVec
 	completedSet        *prometheus.GaugeVec
+	controlIgnored      prometheus.Counter
 	deadLetterRecords   *prometheus.GaugeVec
 	deadLetters         *prometheus.CounterVec
 	deliveries          *prometheus.CounterVec
@@ -49,6 +50,7 @@ type Metrics struct {
 	pausedPartitions    *prometheus.GaugeVec
 	produceErrors       *prometheus.CounterVec
 	rebalances          *prometheus.CounterVec
+	relayHalted         *prometheus.GaugeVec
 	relayReady          *prometheus.GaugeVec
 	reparks             *prometheus.CounterVec
 	reviewRecords       *prometheus.CounterVec
@@ -76,6 +78,8 @@ func New(reg prometheus.Registerer, version string) *Metrics {
 		completedSet: d.gauge("retryd_completed_set_ratio",
 			"How full the room beside a commit is in which the records completed above the committed offset are written, in the fullest partition; measured every 5 s; 1 or more: not all of them fit, and reading pauses.",
 			"relay", "tier"),
+		controlIgnored: d.counter("retryd_control_records_ignored_total",
+			"Records of the control topic that make no sense and are ignored.").WithLabelValues(),
 		deadLetterRecords: d.gauge("retryd_dead_letter_records",
 			"Records in the dead-letter topic, measured every 5 s. Every instance exports the same number: take the maximum, not the sum.",
 			"relay"),
@@ -139,6 +143,8 @@ func New(reg prometheus.Registerer, version string) *Metrics {
 			"Writes to a tier, to the dead-letter topic (target dlt), the review topic (review) or one that a rule names (quarantine) that Kafka did not acknowledge; the record is kept and written again.", "relay", "target"),
 		rebalances: d.counter("retryd_rebalances_total",
 			"Times the consumer group assigned its partitions anew.", "relay", "tier"),
+		relayHalted: d.gauge("retryd_relay_halted",
+			"1 while the relay is paused (by a person) or stopped (by a rule) until somebody resumes it, else 0.", "relay", "state"),
 		relayReady: d.gauge("retryd_relay_ready",
 			"1 while every topic stands, every group is joined and nothing else keeps the relay from its work, else 0.", "relay"),
 		reparks: d.counter("retryd_reparks_total",
@@ -154,6 +160,9 @@ func New(reg prometheus.Registerer, version string) *Metrics {
 
 // KafkaReachable tells whether a broker answers.
 func (m *Metrics) KafkaReachable(reachable bool) { set(m.kafkaReachable, reachable) }
+
+// ControlRecordIgnored counts a record of the control topic that makes no sense.
+func (m *Metrics) ControlRecordIgnored() { m.controlIgnored.Inc() }
 
 // LogLineDropped counts a log line that sampling left out.
 func (m *Metrics) LogLineDropped() { m.logLinesDropped.Inc() }

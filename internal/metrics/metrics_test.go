@@ -14,6 +14,7 @@ import (
 
 	"github.com/retryd/retryd/internal/policy"
 	"github.com/retryd/retryd/internal/record"
+	"github.com/retryd/retryd/internal/status"
 )
 
 // oneOfEach registers everything with one relay, its main topic and one tier.
@@ -125,6 +126,12 @@ func TestEachMethodMovesItsSeriesAndNoOther(t *testing.T) {
 			map[string]float64{"retryd_endpoint_limit{relay=loans}": 3}},
 		{"kept back by a limit", func(_ *Metrics, r *Relay, _ *Tier) { r.Limiting(policy.LimitRate, time.Second) },
 			map[string]float64{"retryd_limit_seconds_total{limit=rate,relay=loans}": 1}},
+		{"halted", func(_ *Metrics, r *Relay, _ *Tier) { r.Halted(status.Stopped); r.Halted(status.Paused) },
+			map[string]float64{"retryd_relay_halted{relay=loans,state=paused}": 1}},
+		{"halted no more", func(_ *Metrics, r *Relay, _ *Tier) { r.Halted(status.Paused); r.Halted("") },
+			map[string]float64{}},
+		{"control record ignored", func(m *Metrics, _ *Relay, _ *Tier) { m.ControlRecordIgnored() },
+			map[string]float64{"retryd_control_records_ignored_total{}": 1}},
 		{"ready", func(_ *Metrics, r *Relay, _ *Tier) { r.Ready(true) },
 			map[string]float64{"retryd_relay_ready{relay=loans}": 1}},
 		{"dead letter", func(_ *Metrics, r *Relay, _ *Tier) { r.DeadLettered(policy.ReasonExhausted, policy.ClassTransient) },

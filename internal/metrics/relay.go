@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/retryd/retryd/internal/policy"
+	"github.com/retryd/retryd/internal/status"
 )
 
 // The topics in which records end, where a tier's label names the tier's.
@@ -34,6 +35,7 @@ type Relay struct {
 	words       counters[string]
 	limited     prometheus.Counter
 	failures    []delivery // that its rules can give
+	halted      map[status.HaltState]prometheus.Gauge
 }
 
 // Relay creates the series of a relay with so many steps, and so one attempt more, and
@@ -51,6 +53,10 @@ func (m *Metrics) Relay(name string, steps int, rules ...policy.Rule) *Relay {
 		limited:     m.limitedFailures.WithLabelValues(name),
 		failures:    failures(rules),
 		deadLetters: make(map[policy.Reason]counters[policy.Class]),
+		halted:      make(map[status.HaltState]prometheus.Gauge),
+	}
+	for _, state := range status.HaltStates() {
+		r.halted[state] = m.relayHalted.WithLabelValues(name, string(state))
 	}
 	for i := range max(0, steps) + 1 {
 		r.attempts = append(r.attempts, newCounters(results(), func(result string) prometheus.Counter {
@@ -124,6 +130,13 @@ func (r *Relay) InFlight(n int) { r.inFlight.Add(float64(n)) }
 
 // EndpointUnreachable tells whether the endpoint gives no answer at all.
 func (r *Relay) EndpointUnreachable(unreachable bool) { set(r.unreachable, unreachable) }
+
+// Halted tells in which state the relay is halted; "": it is not.
+func (r *Relay) Halted(state status.HaltState) {
+	for each, gauge := range r.halted {
+		set(gauge, each == state)
+	}
+}
 
 // Ready tells whether the relay does its work.
 func (r *Relay) Ready(ready bool) { set(r.ready, ready) }

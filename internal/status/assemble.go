@@ -41,6 +41,7 @@ func isReady(r Relay) bool { return r.Ready }
 func (r Relay) tidy() Relay {
 	r.Problems = tidyProblems(r.Problems)
 	r.LastError = r.LastError.tidy()
+	r.Halt = r.Halt.tidy()
 	tiers := make([]Tier, 0, len(r.Tiers))
 	for _, t := range r.Tiers {
 		tiers = append(tiers, t.tidy())

@@ -64,6 +64,7 @@ func TestJSONOfAnIdleProcess(t *testing.T) {
       "fault": false,
       "endpoint": "",
       "in_flight": 0,
+      "halt": null,
       "problems": [],
       "last_error": null,
       "tiers": [
@@ -101,14 +102,14 @@ func TestEveryTimeIsUTC(t *testing.T) {
 	want := time.Date(2026, 11, 5, 12, 0, 0, 123000000, time.UTC)
 	problems := []Problem{{Since: at}}
 	relays := []Relay{{
-		Problems: []Problem{{Since: at}}, LastError: &Event{Time: at},
+		Problems: []Problem{{Since: at}}, LastError: &Event{Time: at}, Halt: &Halt{Since: at},
 		Tiers: []Tier{{Furthest: &at, LastError: &Event{Time: at}, Partitions: []int32{1}}},
 	}}
 	p := Assemble("1", at, at, problems, relays)
 	r := p.Relays[0]
 	for name, got := range map[string]time.Time{
 		"time": p.Time, "since": p.Since, "problem": p.Problems[0].Since, "relay's problem": r.Problems[0].Since,
-		"relay's last error": r.LastError.Time, "furthest": *r.Tiers[0].Furthest, "tier's last error": r.Tiers[0].LastError.Time,
+		"relay's last error": r.LastError.Time, "relay's halt": r.Halt.Since, "furthest": *r.Tiers[0].Furthest, "tier's last error": r.Tiers[0].LastError.Time,
 	} {
 		if got != want {
 			t.Errorf("%s: %v, want %v", name, got, want)
@@ -119,10 +120,10 @@ func TestEveryTimeIsUTC(t *testing.T) {
 func TestPartsStayAsTheyAre(t *testing.T) {
 	at := time.Date(2026, 11, 5, 14, 0, 0, 0, time.FixedZone("", 2*60*60))
 	problems := []Problem{{Since: at}}
-	relays := []Relay{{Problems: []Problem{{Since: at}}, LastError: &Event{Time: at}, Tiers: []Tier{{Furthest: &at, Partitions: []int32{1}}}}}
+	relays := []Relay{{Problems: []Problem{{Since: at}}, LastError: &Event{Time: at}, Halt: &Halt{Since: at}, Tiers: []Tier{{Furthest: &at, Partitions: []int32{1}}}}}
 	p := Assemble("1", at, at, problems, relays)
 	p.Relays[0].Tiers[0].Partitions[0] = 2
-	if problems[0].Since != at || relays[0].Problems[0].Since != at || relays[0].LastError.Time != at ||
+	if problems[0].Since != at || relays[0].Problems[0].Since != at || relays[0].LastError.Time != at || relays[0].Halt.Since != at ||
 		relays[0].Tiers[0].Furthest.Location() == time.UTC || relays[0].Tiers[0].Partitions[0] != 1 {
 		t.Errorf("changed: %+v %+v", problems, relays)
 	}

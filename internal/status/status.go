@@ -32,6 +32,7 @@ type Relay struct {
 	Fault    bool   `json:"fault"` // not ready until a person mends the relay: others are not held up by it
 	Endpoint string `json:"endpoint"`
 	InFlight int    `json:"in_flight"` // POSTs that are being made
+	Halt     *Halt  `json:"halt"`      // who has it deliver nothing, and why; null: nobody
 
 	Problems  []Problem `json:"problems"`
 	LastError *Event    `json:"last_error"` // the newest, also of what is mended since; null if there was none

@@ -68,6 +68,7 @@ func (r *Relay) attempt(ctx context.Context, j *job, pass forward.Pass, start ti
 		j.claim.giveBack(j, start)
 		return
 	}
+	r.noteStop(outcome)
 	r.noteAnswer(outcome)
 	ruling, again := r.gate.Leave(pass, forward.Call{
 		Record: j.state.EventID, First: j.state.Attempt == 0, Refusals: &j.refusals,

@@ -11,11 +11,12 @@ import (
 	"github.com/retryd/retryd/internal/window"
 )
 
-// errUnchecked and errJoining are why a relay is not ready although nothing failed.
+// errUnchecked, errUnread and errJoining are why a relay is not ready although nothing failed.
 // The group answers when all others have joined, or were given up. errLost is what
 // becomes of a session that failed.
 var (
 	errUnchecked = errors.New("its topics are not checked yet")
+	errUnread    = errors.New("it is not read yet")
 	errJoining   = errors.New("joining; an instance that was killed is waited for, up to kafka.session_timeout")
 	errLost      = errors.New("the session was lost, joining anew")
 )
@@ -37,7 +38,7 @@ func whyJoining(cause error) error {
 // put out of its group or let go of its partitions too late.
 func isFault(err error) bool {
 	for _, passing := range []error{
-		errUnchecked, errJoining, errLost, kafka.ErrFenced,
+		errUnchecked, errUnread, errJoining, errLost, kafka.ErrFenced,
 		sarama.ErrRebalanceInProgress, sarama.ErrUnknownMemberId, sarama.ErrIllegalGeneration, sarama.ErrRebalanceTimedOut,
 	} {
 		if errors.Is(err, passing) {

@@ -36,8 +36,12 @@ const unseen = recheckInterval + 2*moment
 func troubleOf(k kind, of string, err error) trouble {
 	away := kafka.Unreachable(err)
 	t := trouble{kind: k, of: of, why: explain(err), fault: isFault(err), passing: away, common: away, away: away}
-	if !t.fault && (k == kindTopics || k == kindMember) {
+	if !t.fault && (k == kindTopics || k == kindMember || k == kindControl) {
 		t.grace = moment
+	}
+	if k == kindAwait || k == kindControl { // one topic for all relays, none of theirs
+		t.common = true
+		return t
 	}
 	if t.missing = kafka.NoTopic(err); t.missing && k != kindTopics {
 		t.hush, t.passing = unseen, true

@@ -18,9 +18,11 @@ const (
 	kindRead                 // a partition cannot be read
 	kindCommit               // a group's offsets cannot be committed
 	kindWrite                // a topic does not take the records that have to go there
+	kindAwait                // the control topic was not read yet: nothing is delivered
 	kindEndpoint             // the endpoint gives no answer
 	kindPause                // delivery pauses
 	kindAge                  // the main topic may delete records before they are delivered
+	kindControl              // the control topic is not read any more
 )
 
 // blocking reports whether a relay with such a trouble is not ready.
@@ -44,6 +46,10 @@ func (k kind) lines() [2]string {
 		return [2]string{"cannot write a record to its next topic: it is held and written again each second, none is lost", "topic takes records again"}
 	case kindEndpoint:
 		return [2]string{"endpoint gives no answer: its records use up their attempts", "endpoint answers again"}
+	case kindAwait:
+		return [2]string{"control topic cannot be read: nothing is delivered before it was", "control topic was read"}
+	case kindControl:
+		return [2]string{"control topic cannot be read: a pause or a resume elsewhere is not noticed", "control topic is read again"}
 	case kindAge:
 		return [2]string{"main topic is about to delete records that are not delivered", "main topic keeps its records for long enough again"}
 	default:
@@ -62,6 +68,10 @@ func (k kind) text(of, why string) string {
 		return "cannot commit for group " + of + ": " + why
 	case kindWrite:
 		return "cannot write to topic " + of + ", its records are held: " + why
+	case kindAwait:
+		return "delivers nothing before topic " + of + " was read, which says what is paused: " + why
+	case kindControl:
+		return "does not notice a pause or a resume elsewhere, which topic " + of + " would tell: " + why
 	default:
 		return why
 	}

@@ -28,6 +28,7 @@ import (
 	"github.com/retryd/retryd/internal/metrics"
 	"github.com/retryd/retryd/internal/policy"
 	"github.com/retryd/retryd/internal/redact"
+	"github.com/retryd/retryd/internal/status"
 	"github.com/retryd/retryd/internal/window"
 )
 
@@ -42,6 +43,10 @@ type Deps struct {
 	Log       *zap.Logger
 	Version   string
 	Redact    redact.Config
+
+	// Stop halts the relay of a group at once, and has that kept, where an answer of its
+	// endpoint says so.
+	Stop func(group string, h status.Halt)
 
 	// Limiter keeps the relays' log lines few: an outage is told once for all of them.
 	Limiter *logging.Limiter
@@ -77,6 +82,7 @@ type Relay struct {
 	started bool                   // start was resolved; used by Run alone, like warned
 	warned  []string               // warnings of the last plan
 
+	halting     halting
 	drained     chan struct{} // closed when nothing of it is in flight any more
 	members     members
 	troubles    troubles

@@ -25,6 +25,10 @@ func (r *Relay) Status() status.Relay {
 	if r.config.Review.Enabled {
 		s.Review = &status.DLT{Topic: r.config.Review.Topic, Records: r.reviews.Load()}
 	}
+	if h := r.halted(); h != nil {
+		s.Halt = h
+		s.Problems = append(s.Problems, status.Problem{Text: h.Text(r.config.Name), Since: h.Since})
+	}
 	for i := range r.working {
 		if r.working[i].busy() {
 			s.InFlight++

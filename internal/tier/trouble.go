@@ -169,6 +169,16 @@ func (t *troubles) has(k kind, of string) bool {
 	return at != nil && at.shown
 }
 
+// why returns why a trouble is as it is; "" if it is not open.
+func (t *troubles) why(k kind, of string) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if at := t.find(k, of); at != nil {
+		return at.why
+	}
+	return ""
+}
+
 // isOpen reports whether a trouble is open, shown or not yet.
 func (t *troubles) isOpen(k kind, of string) bool {
 	if !t.some.Load() {

@@ -1,0 +1,201 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/retryd/retryd/internal/kafka"
+	"github.com/retryd/retryd/internal/logging"
+)
+
+const (
+	// lookInterval is how often the topic is looked at: for what was mended, and for a
+	// topic that was made anew, which a reader need not notice.
+	lookInterval = 30 * time.Second
+	// retryPause is how long a cluster that did not answer is left alone.
+	retryPause = time.Second
+)
+
+// errAnew ends the reading of a topic whose name another one has now.
+var errAnew = errors.New("it was made anew")
+
+// follow reads the topic, from its beginning each time that something broke: what was
+// compacted away meanwhile would be missed otherwise.
+func (c *Control) follow(ctx context.Context, cluster *kafka.Cluster) {
+	for ctx.Err() == nil {
+		topic, err := c.look(cluster)
+		if err == nil {
+			err = c.readFrom(ctx, cluster, topic)
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		if !errors.Is(err, errAnew) {
+			c.tellUnread(err)
+			sleep(ctx, patience(err))
+		}
+	}
+}
+
+// patience is how long to wait after an error: what takes a person is looked at again in a
+// while.
+func patience(err error) time.Duration {
+	if planned := new(kafka.PlanError); errors.As(err, &planned) {
+		return lookInterval
+	}
+	return retryPause
+}
+
+// look makes sure that the topic stands, and keeps what is known of it.
+func (c *Control) look(cluster *kafka.Cluster) (kafka.Topic, error) {
+	topic, err := c.plan(cluster)
+	if err == nil {
+		c.topic.Store(&topic)
+		c.planned = true
+	}
+	return topic, err
+}
+
+// readFrom reads a topic to its end, and follows it until something breaks.
+func (c *Control) readFrom(ctx context.Context, cluster *kafka.Cluster, topic kafka.Topic) error {
+	r, err := c.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	anew := c.id != [16]byte{} && c.id != topic.ID
+	if c.id != topic.ID {
+		c.id, c.judged = topic.ID, 0
+	}
+	all, err := c.readAll(r)
+	if err != nil {
+		return err
+	}
+	c.renew(all, c.judged, anew)
+	c.tellRead()
+	for looked := time.Now(); ctx.Err() == nil; {
+		entries, _, err := r.Read()
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			if group, w, ok := c.judge(e); ok {
+				c.learn(group, w)
+			}
+		}
+		if time.Since(looked) >= lookInterval {
+			looked = time.Now()
+			if err := c.relook(cluster, topic); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// relook ends the reading of a topic that was made anew. Other troubles of a topic that
+// can be read are told, and it is read on.
+func (c *Control) relook(cluster *kafka.Cluster, topic kafka.Topic) error {
+	found, err := c.look(cluster)
+	switch {
+	case err != nil:
+		c.tellUnread(err)
+	case found.ID != topic.ID:
+		return errAnew
+	case c.unread:
+		c.tellRead()
+	}
+	return nil
+}
+
+func (c *Control) tellRead() {
+	c.unread = false
+	c.deps.Read()
+}
+
+func (c *Control) tellUnread(err error) {
+	c.unread = true
+	c.deps.Unread(err)
+}
+
+// readAll returns what the topic says of the process's relays by now.
+func (c *Control) readAll(r reader) (map[string]said, error) {
+	all := map[string]said{}
+	for {
+		entries, end, err := r.Read()
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			if group, w, ok := c.judge(e); ok {
+				all[group] = w
+			}
+		}
+		if end {
+			return all, nil
+		}
+	}
+}
+
+// judge returns what an entry says of a relay of this process. An entry that makes no sense
+// is as if it were not there, and is told once.
+func (c *Control) judge(e kafka.Entry) (group string, w said, ok bool) {
+	first := e.Offset >= c.judged
+	c.judged = max(c.judged, e.Offset+1)
+	w.offset = e.Offset
+	group, ok = groupOf(e.Key)
+	if !ok {
+		return "", w, false
+	}
+	if e.Value != nil {
+		h, err := decode(e.Value)
+		if err != nil {
+			c.ignore(e, err, first)
+			return "", w, false
+		}
+		w.halt = &h
+	}
+	_, ok = c.deps.Relays[group]
+	return group, w, ok
+}
+
+func (c *Control) ignore(e kafka.Entry, err error, first bool) {
+	if !first {
+		return
+	}
+	c.deps.Ignored()
+	c.deps.Log.Warn("record of the control topic makes no sense and is ignored", zap.String(logging.FieldTopic, c.deps.Topics.Control),
+		zap.Int64(logging.FieldOffset, e.Offset), logging.Key(e.Key), zap.String(logging.FieldError, err.Error()))
+}
+
+// planTopic makes or checks the topic.
+func (c *Control) planTopic(cluster *kafka.Cluster) (kafka.Topic, error) {
+	topic, warnings, err := cluster.PlanCompacted(c.deps.Topics.Control, c.deps.Like, c.deps.Topics.Create, c.created)
+	if err != nil {
+		return topic, err
+	}
+	for _, w := range warnings {
+		if !slices.Contains(c.warned, w) {
+			c.deps.Log.Warn(w)
+		}
+	}
+	c.warned = warnings
+	return topic, nil
+}
+
+func (c *Control) created(change kafka.Change) {
+	topic := zap.String(logging.FieldTopic, change.Topic)
+	if c.planned {
+		c.deps.Log.Warn("control topic was missing and is created anew: pauses and stops that this instance knows are written again", topic)
+		return
+	}
+	c.deps.Log.Info("topic created", topic, zap.Int32("partitions", change.To))
+}
+
+func (c *Control) openTopic(ctx context.Context) (reader, error) {
+	return kafka.OpenReader(ctx, c.deps.Kafka, c.deps.Topics.Control)
+}
