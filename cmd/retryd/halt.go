@@ -17,7 +17,6 @@ import (
 // haltOptions are the flags of pause and resume.
 type haltOptions struct {
 	where  addressOptions
-	relay  string
 	reason string
 }
 
