@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
 // endpoint answers every POST alike and passes on what it was sent.
@@ -219,6 +220,28 @@ func TestSendPostsWhatTheDaemonWould(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestSendSignsAsTheDaemonDoes(t *testing.T) {
+	const secret = "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz"
+	e := startEndpoint(t, 401, "I know no "+secret)
+	out := execute(t, nil, nil, "send", "--config", writeFile(t, fmt.Sprintf(`
+relays:
+  - topic: loans
+    endpoint: {url: %q, signing: {secrets: [%s]}}
+    tiers: []
+`, e.URL, secret)), "--value", "x")
+	got := <-e.posts
+	webhook, err := standardwebhooks.NewWebhook(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := webhook.Verify([]byte(got.body), got.header); err != nil {
+		t.Error(err)
+	}
+	if strings.Contains(out.Stdout+out.Stderr, secret) || out.Code != 1 {
+		t.Errorf("exit %d, %s%s", out.Code, out.Stdout, out.Stderr)
 	}
 }
 

@@ -85,6 +85,14 @@ func TestEnvironmentSetsEveryKeyOutsideLists(t *testing.T) {
 		"defaults.review.enabled":                      {"true", "true"},
 		"defaults.review.topic":                        {"v", "v"},
 		"defaults.dlt.topic":                           {"d", "d"},
+		"defaults.endpoint.tls.ca_file":                {"/ca", "/ca"},
+		"defaults.endpoint.tls.cert_file":              {"/c", "/c"},
+		"defaults.endpoint.tls.key_file":               {"/k", "/k"},
+		"defaults.endpoint.tls.server_name":            {"h", "h"},
+		"defaults.endpoint.proxy":                      {"http://p:1", "http://p:1"},
+		"defaults.endpoint.signing.secrets":            {"whsec_a, whsec_b", "[*** ***]"},
+		"defaults.endpoint.signing.secrets_file":       {"/s", "/s"},
+		"defaults.endpoint.health":                     {"http://h/", "http://h/"},
 	}
 	keys := leaves(schema)
 	if len(keys) != len(tests) {

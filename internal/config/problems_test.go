@@ -490,7 +490,7 @@ func TestProblemsNeverShowSecrets(t *testing.T) {
 		"`hunter2", "'hunter2", "\"hunter2", "hunter2: x", "{hunter2", "[hunter2", "pa${hunter2", "${hun-hunter2}", "\"\\hunter2\"",
 		"!!int hunter2", "!!binary hunter2", "\"hunter2\\n\"", "hunter2\x01", "hunter2\xff", "|hunter2", ">hunter2", "? hunter2",
 	}
-	keys := []string{"bearer_token: ", "headers: ", "headers:\n        Authorization: ", "basic:\n        password: "}
+	keys := []string{"bearer_token: ", "proxy: ", "signing:\n        secrets: ", "signing:\n        secrets:\n          - ", "headers: ", "headers:\n        Authorization: ", "basic:\n        password: "}
 	for _, key := range keys {
 		for _, value := range values {
 			file := "relays:\n  - topic: a\n    tiers: [5s]\n    endpoint:\n      url: http://x/\n      " + key + value + "\n"

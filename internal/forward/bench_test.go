@@ -50,19 +50,31 @@ func BenchmarkAttempt(b *testing.B) {
 	}
 }
 
+// BenchmarkSignedAttempt is the same with two secrets.
+func BenchmarkSignedAttempt(b *testing.B) {
+	c := newClient(b, discardServer(b), signing(signingSecret(1, 32), signingSecret(2, 32)))
+	r := fullRequest()
+	b.ReportAllocs()
+	for b.Loop() {
+		if got := c.Attempt(b.Context(), r); !got.Delivered() {
+			b.Fatal(got)
+		}
+	}
+}
+
 // BenchmarkHostClient is the floor: the same request by fasthttp's own client.
 func BenchmarkHostClient(b *testing.B) {
 	url := discardServer(b)
 	c := newClient(b, url)
 	r := fullRequest()
-	host := &fasthttp.HostClient{Addr: c.target.address, MaxIdemponentCallAttempts: 1,
+	host := &fasthttp.HostClient{Addr: c.route.target.address, MaxIdemponentCallAttempts: 1,
 		Dial:                func(address string) (net.Conn, error) { return net.Dial("tcp", address) },
 		MaxIdleConnDuration: 10 * time.Millisecond, StreamResponseBody: true}
 	b.Cleanup(host.CloseIdleConnections)
 	b.ReportAllocs()
 	for b.Loop() {
 		req, resp := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
-		c.build(req, r)
+		c.build(req, r, time.Now())
 		if err := host.DoDeadline(req, resp, time.Now().Add(10*time.Second)); err != nil {
 			b.Fatal(err)
 		}

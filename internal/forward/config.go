@@ -24,7 +24,10 @@ type Config struct {
 	ForwardHeaders   []string          `mapstructure:"forward_headers"`    // record headers sent on; a trailing * matches any rest
 	CaptureResponse  bool              `mapstructure:"capture_response"`   // keep the start of a failed response in x-response
 	AppVersionHeader string            `mapstructure:"app_version_header"` // response header copied to x-app-version
-	Health           string            `mapstructure:"health"`             // a GET that answers 2xx while the endpoint is well; empty: it has none
+	TLS              TLS               `mapstructure:"tls"`                // of an https URL
+	Proxy            Secret            `mapstructure:"proxy"`              // http://host:port, which may have a password in it; empty: none
+	Signing          Signing           `mapstructure:"signing"`            // Standard Webhooks
+	Health           string            `mapstructure:"health"`             // URL of a GET that answers 2xx while the endpoint is well; empty: none
 	Rate             Rate              `mapstructure:"rate"`
 	Adaptive         bool              `mapstructure:"adaptive"`    // the limit of attempts at a time follows the endpoint's latency, up to MaxInFlight
 	RetryShare       float64           `mapstructure:"retry_share"` // of the capacity that retries may use while main records wait, above 0 and below 1

@@ -79,6 +79,40 @@ func TestValidateNamesKeyAndFix(t *testing.T) {
 		{"no user", func(c *Config) { c.Basic.Password = "secret" }, []string{"basic.username: must be visible ASCII without a colon"}},
 		{"two passwords", func(c *Config) { c.Basic = Basic{Username: "u", Password: "secret", PasswordFile: "/f"} }, []string{
 			"basic.password: only one of basic.password and basic.password_file may be set"}},
+		{"signing", func(c *Config) {
+			c.Signing = Signing{Secrets: []Secret{"secret", signingSecret(1, 23), signingSecret(1, 65)}, SecretsFile: "/f"}
+		}, []string{
+			"signing.secrets_file: only one of signing.secrets and signing.secrets_file may be set",
+			"signing.secrets: has 3, must have at most 2: the new one and the one that it replaces",
+			"signing.secrets[0]: must be whsec_ and the base64 of 24 to 64 random bytes",
+			"signing.secrets[1]: must be whsec_ and the base64 of 24 to 64 random bytes",
+			"signing.secrets[2]: must be whsec_ and the base64 of 24 to 64 random bytes",
+		}},
+		{"names of a signature", func(c *Config) {
+			c.Headers = map[string]Secret{"Webhook-Id": "secret"}
+			c.ForwardHeaders = []string{"webhook_signature", "webhook-*"}
+		}, []string{
+			`forward_headers: "webhook_signature" is never forwarded; remove it`,
+			"headers.Webhook-Id: cannot be set here; remove it",
+		}},
+		{"tls of plain http", func(c *Config) { c.TLS = TLS{"/ca", "/cert", "/key", "h"} }, []string{
+			"tls.ca_file: needs an https url; correct url, or remove this key",
+			"tls.cert_file: needs an https url; correct url, or remove this key",
+			"tls.key_file: needs an https url; correct url, or remove this key",
+			"tls.server_name: needs an https url; correct url, or remove this key",
+		}},
+		{"tls of a wrong url", func(c *Config) { c.URL, c.TLS = "https://", TLS{CAFile: "/ca"} }, []string{
+			"url: has no host; want http://host:port/path, https://... or unix:///path.sock:/http/path"}},
+		{"certificate alone", func(c *Config) { c.URL, c.TLS = "https://h/", TLS{CertFile: "/cert", ServerName: "a b"} }, []string{
+			"tls.cert_file: needs tls.key_file beside it", "tls.server_name: must be a host name in plain ASCII"}},
+		{"key alone", func(c *Config) { c.URL, c.TLS = "https://h/", TLS{KeyFile: "/key"} }, []string{
+			"tls.key_file: needs tls.cert_file beside it"}},
+		{"proxy", func(c *Config) { c.Proxy = "https://user:secret@proxy" }, []string{
+			"proxy: must be http://host:port or http://user:password@host:port, percent-encoded; the proxy itself is spoken to without TLS"}},
+		{"proxy of a socket", func(c *Config) { c.URL, c.Proxy = "unix:///a:/b", "http://user:secret@proxy" }, []string{
+			"proxy: cannot reach the unix socket of url; remove one of the two"}},
+		{"health", func(c *Config) { c.Health = "/health?secret" }, []string{
+			"health: scheme must be http, https or unix; want http://host:port/path, https://... or unix:///path.sock:/http/path"}},
 		{"several at once", func(c *Config) { c.URL, c.Timeout, c.ContentType = "x", 0, "" }, []string{
 			"url: scheme must be http, https or unix; want http://host:port/path, https://... or unix:///path.sock:/http/path", "timeout: is 0s, must be positive",
 			"content_type: must be a media type in visible ASCII, for example application/json"}},
@@ -95,7 +129,7 @@ func TestValidateNamesKeyAndFix(t *testing.T) {
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("errors (-want +got):\n%s", diff)
 			}
-			if all := strings.Join(got, "\n"); strings.Contains(all, "secret") {
+			if all := strings.ReplaceAll(strings.Join(got, "\n"), "signing.secrets", ""); strings.Contains(all, "secret") {
 				t.Errorf("a secret is in %q", all)
 			}
 			if _, err := New(c, "r", "v", redact.Rules{}); err == nil || err.Error() != errors.Join(c.Validate()...).Error() {
@@ -197,7 +231,7 @@ func FuzzParseTarget(f *testing.F) {
 }
 
 func TestSecretNeverShowsItself(t *testing.T) {
-	secret := Config{BearerToken: "hush", Basic: Basic{Password: "hush"}, Headers: map[string]Secret{"a": "hush"}}
+	secret := Config{BearerToken: "hush", Proxy: "hush", Signing: Signing{Secrets: []Secret{"hush"}}, Basic: Basic{Password: "hush"}, Headers: map[string]Secret{"a": "hush"}}
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%10s"} {
 		for _, value := range []any{secret, &secret, secret.BearerToken, &secret.BearerToken, []Secret{"hush"}} {
 			got := fmt.Sprintf(verb, value)

@@ -36,6 +36,7 @@ type conn struct {
 	readErr  error       // of the last read in this exchange
 	filled   bool        // the last read took all that it had room for: TLS may hold more
 	kept     bool        // it has carried a request before
+	config   *tls.Config // that it was made with; nil without TLS
 	until    time.Time   // while idle: when it has to be closed
 	scratch  [1024]byte
 
@@ -49,27 +50,6 @@ func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	c.readErr, c.filled = err, n == len(p)
 	return n, err
-}
-
-// dial opens a connection, and does the TLS handshake.
-func (t target) dial(ctx context.Context, config *tls.Config) (*conn, *failure) {
-	var dialer net.Dialer
-	nc, err := dialer.DialContext(ctx, t.network, t.address)
-	if err != nil {
-		return nil, dialFailure(t.address, err)
-	}
-	c := newConn(nc)
-	if t.tlsName == "" {
-		return c, nil
-	}
-	c.records = newRecords(c.wire)
-	session := tls.Client(c.records, config)
-	if err := session.HandshakeContext(ctx); err != nil {
-		_ = nc.Close()
-		return nil, tlsFailure(t.address, err)
-	}
-	c.Conn = session
-	return c, nil
 }
 
 func newConn(nc net.Conn) *conn {

@@ -297,7 +297,7 @@ func TestExpiredConnectionIsNotUsed(t *testing.T) {
 			p.put(conns[len(conns)-1], keep)
 		}
 		time.Sleep(2 * time.Second)
-		if got := p.get(time.Now()); got != conns[0] {
+		if got := p.get(time.Now(), nil); got != conns[0] {
 			t.Errorf("got %p, want the one that has not expired", got)
 		}
 		if _, err := conns[1].Write([]byte("x")); err == nil {

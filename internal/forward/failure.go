@@ -26,7 +26,10 @@ const (
 type failure struct {
 	kind   policy.Kind
 	text   string
-	notTLS bool // the handshake was answered by something else
+	status int // of a proxy that wants credentials, else 0
+
+	notTLS  bool // the handshake was answered by something else
+	atProxy bool // it is the proxy's, and says nothing of the endpoint
 
 	unreached bool // no connection, or it broke before a response
 }
@@ -37,6 +40,19 @@ func failed(kind policy.Kind, format string, args ...any) *failure {
 
 // stopped is what an attempt ends with when its context has ended.
 func stopped() *failure { return failed(policy.KindTimeout, "stopped before a response") }
+
+// failureVerdict takes no rule for the status of a proxy: rules are about the endpoint's
+// answers, and one that accepts such a status must not lose a record.
+func (c *Client) failureVerdict(f *failure) policy.Verdict {
+	if f.status != 0 {
+		return policy.VerdictOf(policy.Classify(f.status, f.kind))
+	}
+	return c.table.Failure(f.kind)
+}
+
+func failureOf(f *failure, v policy.Verdict) policy.Outcome {
+	return policy.Outcome{Verdict: v, Status: f.status, Kind: f.kind, Unreached: f.unreached, Error: oneLine(f.text, maxError)}
+}
 
 // dialFailure explains why there is no connection. Whatever keeps one from being
 // made, apart from names and time, counts as refused: also a missing socket file,

@@ -13,9 +13,8 @@ package forward
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
-	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,8 +35,9 @@ type Request struct {
 // as many connections as there are attempts at a time: bounding them is the
 // caller's part.
 type Client struct {
-	target      target
-	dial        func(context.Context) (*conn, *failure)
+	route       route
+	peer        Peer
+	dial        func(context.Context) (*conn, *failure) // of route
 	idle        pool
 	timeout     time.Duration
 	idleTimeout time.Duration
@@ -46,6 +46,8 @@ type Client struct {
 	contentType string
 	forward     forwarding
 	fixed       []fixedHeader
+	signer      signer
+	health      *health // nil: endpoint.health is not set
 
 	table      *policy.Table
 	maxWait    time.Duration
@@ -56,24 +58,33 @@ type Client struct {
 }
 
 // New returns the client of one relay. relay and version make the User-Agent, and hide
-// says what is kept of no answer. It reads the secret files; an error says with key and
-// path what is wrong.
+// says what is kept of no answer. It reads the files of secrets and certificates; an
+// error says with key and path what is wrong.
 func New(c Config, relay, version string, hide redact.Rules) (*Client, error) {
 	if errs := c.Validate(); len(errs) > 0 {
 		return nil, errors.Join(errs...)
-	}
-	t, err := parseTarget(c.URL)
-	if err != nil {
-		return nil, fmt.Errorf("url: %w", err)
 	}
 	creds, err := credentialsOf(c)
 	if err != nil {
 		return nil, err
 	}
-	config := &tls.Config{ServerName: t.tlsName, MinVersion: tls.VersionTLS12}
+	signer, hidden, err := signerOf(c.Signing)
+	if err != nil {
+		return nil, err
+	}
+	way, err := routeOf(c)
+	if err != nil {
+		return nil, err
+	}
+	health, err := newHealth(c, way, creds.headers)
+	if err != nil {
+		return nil, err
+	}
+	hidden = slices.Concat(hidden, creds.secrets, way.proxy.secrets(), querySecrets(way.target.uri))
 	return &Client{
-		target:      t,
-		dial:        func(ctx context.Context) (*conn, *failure) { return t.dial(ctx, config) },
+		route:       way,
+		peer:        Peer{way.target.network, way.target.address, way.target.tlsName, c.TLS, c.Proxy, c.Timeout},
+		dial:        way.dial,
 		timeout:     c.Timeout,
 		idleTimeout: c.IdleTimeout,
 		agent:       userAgent(relay, version),
@@ -82,9 +93,11 @@ func New(c Config, relay, version string, hide redact.Rules) (*Client, error) {
 		fixed:       creds.headers,
 		table:       c.Table(),
 		maxWait:     c.MaxRetryAfter,
+		signer:      signer,
+		health:      health,
 		capture:     c.CaptureResponse,
 		appVersion:  c.AppVersionHeader,
-		secrets:     newRedactor(append(creds.secrets, querySecrets(t.uri)...)),
+		secrets:     newRedactor(hidden),
 		hide:        hide,
 	}, nil
 }
@@ -101,21 +114,17 @@ func (c *Client) Attempt(ctx context.Context, r Request) policy.Outcome {
 	req, resp := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseRequest(req)
 	defer fasthttp.ReleaseResponse(resp)
-	c.build(req, r)
+	c.build(req, r, start)
 	o, f := c.send(ctx, start, req, resp)
 	switch {
 	case f == nil:
 	case ctx.Err() != nil:
 		o = failureOf(stopped(), policy.VerdictOf(policy.ClassTransient)) // no rule is about this
 	default:
-		o = failureOf(f, c.table.Failure(f.kind))
+		o = failureOf(f, c.failureVerdict(f))
 	}
 	o.Duration = time.Since(start)
 	return o
-}
-
-func failureOf(f *failure, v policy.Verdict) policy.Outcome {
-	return policy.Outcome{Verdict: v, Kind: f.kind, Unreached: f.unreached, Error: oneLine(f.text, maxError)}
 }
 
 // send makes the request on a kept connection, or on a new one.
@@ -124,7 +133,7 @@ func (c *Client) send(ctx context.Context, start time.Time, req *fasthttp.Reques
 		return policy.Outcome{}, stopped()
 	}
 	deadline := start.Add(c.timeout)
-	if kept := c.idle.get(start); kept != nil {
+	if kept := c.idle.get(start, c.route.tls.at(start)); kept != nil {
 		o, sent, f := c.sendOn(ctx, kept, deadline, req, resp)
 		if f == nil || sent || f.kind == policy.KindTimeout {
 			return o, f

@@ -149,7 +149,7 @@ func TestAttemptTimesOutWhileConnecting(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
 	defer cancel()
-	_, f := target.dial(ctx, nil)
+	_, f := route{target: target}.dial(ctx)
 	if f == nil || f.kind != policy.KindTimeout || f.text != "connect 192.0.2.1:80: no answer in time" {
 		t.Errorf("dial past its deadline: %+v", f)
 	}

@@ -63,15 +63,15 @@ func fold(c byte) byte {
 
 // isReserved reports whether a header is retryd's or the connection's own, so that
 // neither a record nor the configuration may set it: what frames the message, what
-// concerns one hop only (RFC 9110, section 7.6.1), credentials, and the headers of
-// the webhook contract.
+// concerns one hop only (RFC 9110, section 7.6.1), credentials, the headers of the
+// webhook contract, and those of Standard Webhooks.
 func isReserved[T ~string | ~[]byte](name T) bool {
 	for _, r := range reserved {
 		if sameName(name, r) {
 			return true
 		}
 	}
-	return hasNamePrefix(name, "Retryd-")
+	return hasNamePrefix(name, "Retryd-") || hasNamePrefix(name, "webhook-")
 }
 
 var reserved = [...]string{

@@ -1,6 +1,7 @@
 package forward
 
 import (
+	"crypto/tls"
 	"sync"
 	"time"
 )
@@ -15,15 +16,16 @@ type pool struct {
 	closed bool
 }
 
-// get returns the connection that was used last, or nil if none may be used.
-func (p *pool) get(now time.Time) *conn {
+// get returns the connection that was used last, or nil if none may be used. Those that
+// were made with another TLS configuration are closed.
+func (p *pool) get(now time.Time, config *tls.Config) *conn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for n := len(p.idle); n > 0; n = len(p.idle) {
 		c := p.idle[n-1]
 		p.idle[n-1] = nil
 		p.idle = p.idle[:n-1]
-		if now.Before(c.until) {
+		if now.Before(c.until) && c.config == config {
 			return c
 		}
 		_ = c.Close()

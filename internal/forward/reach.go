@@ -23,22 +23,25 @@ func (c *Client) Reach(ctx context.Context) error {
 	return nil
 }
 
-// Peer is what Reach connects to, and for how long it tries. Where those of two
+// Peer is what Reach connects to, how, and for how long it tries. Where those of two
 // clients are equal, what one of them reaches the other does, too.
 type Peer struct {
 	network, address, tlsName string
+	tls                       TLS
+	Proxy                     Secret // exported to stay hidden
 	timeout                   time.Duration
 }
 
 // Peer returns what the client connects to.
-func (c *Client) Peer() Peer {
-	return Peer{c.target.network, c.target.address, c.target.tlsName, c.timeout}
-}
+func (c *Client) Peer() Peer { return c.peer }
 
 // remedy says where the cause of a failed connection is to be looked for.
 func remedy(f *failure) string {
 	if f.notTLS {
 		return "; does the port of endpoint.url speak TLS? For plain HTTP the URL must begin with http:"
+	}
+	if f.atProxy {
+		return "; is endpoint.proxy right, does the proxy run, and may it connect to the endpoint?"
 	}
 	switch f.kind {
 	case policy.KindDNS:
@@ -50,7 +53,7 @@ func remedy(f *failure) string {
 	case policy.KindReset:
 		return "; does the port of endpoint.url speak TLS?"
 	case policy.KindTLS:
-		return "; the certificate must be valid for the host of endpoint.url and come from an authority that this host trusts"
+		return "; the certificate must be valid for the host of endpoint.url (or endpoint.tls.server_name) and come from an authority that this host (or endpoint.tls.ca_file) trusts"
 	}
 	return ""
 }

@@ -90,7 +90,7 @@ func TestReachSaysWhatToLookAt(t *testing.T) {
 		{"no socket", "unix:///nowhere/app.sock", "connect /nowhere/app.sock: no such file or directory; is the application running, and is endpoint.url right?"},
 		{"no such host", "http://retryd.invalid/", "; correct the host in endpoint.url, or this host's name resolution"},
 		{"unknown authority", untrusted.URL, "tls handshake with " + address(untrusted.URL) + ": tls: failed to verify certificate: x509: certificate signed by unknown authority; " +
-			"the certificate must be valid for the host of endpoint.url and come from an authority that this host trusts"},
+			"the certificate must be valid for the host of endpoint.url (or endpoint.tls.server_name) and come from an authority that this host (or endpoint.tls.ca_file) trusts"},
 		{"hanging handshake", "https://" + address(hanging.url), "tls handshake with " + address(hanging.url) + ": no answer in time; " +
 			"is endpoint.url right, does a firewall drop the connection, or is the application too busy to accept it?"},
 		{"closed in the handshake", "https://" + address(closing.url), "tls handshake with " + address(closing.url) + ": connection closed; does the port of endpoint.url speak TLS?"},

@@ -14,18 +14,19 @@ import (
 // build writes the request of one attempt. Everything that comes from a record or
 // from its headers passes isFieldValue on its way, so that no key, id or topic can
 // begin a header of its own.
-func (c *Client) build(req *fasthttp.Request, r Request) {
+func (c *Client) build(req *fasthttp.Request, r Request, now time.Time) {
 	h := &req.Header
 	h.DisableNormalizing() // names go out as they are written here
 	h.SetMethod(fasthttp.MethodPost)
-	req.SetRequestURI(c.target.uri)
-	h.SetHost(c.target.host)
+	req.SetRequestURI(c.route.target.uri)
+	h.SetHost(c.route.target.host)
 	h.SetUserAgent(c.agent)
 	h.SetContentType(c.contentType)
 	if own := contentType(r.Record.Headers); own != nil {
 		h.SetContentTypeBytes(own)
 	}
 	addState(h, r.State)
+	c.signer.add(h, r.State.EventID, now, r.Record.Value)
 	addRecord(h, r.Record)
 	c.forward.add(h, r.Record.Headers)
 	for _, f := range c.fixed {

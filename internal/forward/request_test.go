@@ -66,7 +66,7 @@ func bytesOf(t testing.TB, c *Client, r Request) string {
 	t.Helper()
 	req := fasthttp.AcquireRequest()
 	defer fasthttp.ReleaseRequest(req)
-	c.build(req, r)
+	c.build(req, r, time.Now())
 	var out recorder
 	if err := newConn(&out).write(&req.Header, req.Body()); err != nil {
 		t.Fatal(err)
@@ -210,6 +210,8 @@ func TestForwardedHeaders(t *testing.T) {
 		{"expect", all, header("expect", "100-continue"), ""},
 		{"of the contract", all, header("retryd-attempt", "1"), ""},
 		{"of the contract, as cgi spells it", all, header("RETRYD_ATTEMPT", "1"), ""},
+		{"of a signature", all, header("Webhook-Signature", "v1,x"), ""},
+		{"of a signature, as cgi spells it", all, header("WEBHOOK_ID", "x"), ""},
 		{"idempotency key", all, header("idempotency-key", "x"), ""},
 		{"user agent", all, header("user-agent", "x"), ""},
 		{"a credential", all, header("x_api_key", "forged"), ""},
@@ -307,7 +309,7 @@ func TestRequestIsBuiltWithoutAllocation(t *testing.T) {
 	var req fasthttp.Request
 	allocs := testing.AllocsPerRun(100, func() {
 		req.Reset()
-		c.build(&req, r)
+		c.build(&req, r, time.Now())
 	})
 	if allocs != 0 {
 		t.Errorf("%v allocations to build a request, want 0", allocs)

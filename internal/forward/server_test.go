@@ -36,9 +36,8 @@ func timeout(d time.Duration) func(*Config) { return func(c *Config) { c.Timeout
 
 // trusting makes a client accept the certificates of a test server.
 func trusting(c *Client, config *tls.Config) {
-	t := c.target
 	config.ServerName = "example.com" // httptest's certificate
-	c.dial = func(ctx context.Context) (*conn, *failure) { return t.dial(ctx, config) }
+	c.route.tls.current.Store(config)
 }
 
 // post makes one attempt with a value.

@@ -24,7 +24,27 @@ func (c Config) Validate() []error {
 	errs = append(errs, c.Breaker.errors()...)
 	errs = append(errs, c.ruleErrors()...)
 	errs = append(errs, c.headerErrors()...)
-	return append(errs, c.credentialErrors()...)
+	errs = append(errs, c.credentialErrors()...)
+	errs = append(errs, c.Signing.errors()...)
+	return append(errs, c.routeErrors()...)
+}
+
+// routeErrors checks how the endpoint is reached. A wrong URL is reported elsewhere.
+func (c Config) routeErrors() []error {
+	t, err := parseTarget(c.URL)
+	errs := c.TLS.errors(err != nil || t.tlsName != "")
+	if _, err := parseProxy(c.Proxy.Reveal()); err != nil {
+		errs = append(errs, fmt.Errorf("proxy: %w", err))
+	}
+	if c.Proxy != "" && t.network == "unix" {
+		errs = append(errs, errors.New("proxy: cannot reach the unix socket of url; remove one of the two"))
+	}
+	if c.Health != "" {
+		if _, err := parseTarget(c.Health); err != nil {
+			errs = append(errs, fmt.Errorf("health: %w", err))
+		}
+	}
+	return errs
 }
 
 func (c Config) limitErrors() []error {

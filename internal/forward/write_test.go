@@ -89,7 +89,7 @@ func TestSmallRequestIsOneWrite(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var req fasthttp.Request
-			c.build(&req, smallRequest(make([]byte, tt.size)))
+			c.build(&req, smallRequest(make([]byte, tt.size)), time.Now())
 			var out recorder
 			cn := newConn(&out)
 			if tt.tls {
@@ -111,7 +111,7 @@ func TestRequestIsWrittenWithoutAllocation(t *testing.T) {
 			t.Fatal(f.text)
 		}
 		var req fasthttp.Request
-		c.build(&req, smallRequest(make([]byte, size)))
+		c.build(&req, smallRequest(make([]byte, size)), time.Now())
 		allocs := testing.AllocsPerRun(100, func() {
 			if err := cn.write(&req.Header, req.Body()); err != nil {
 				t.Fatal(err)

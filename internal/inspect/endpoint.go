@@ -11,7 +11,8 @@ import (
 )
 
 // lookAtEndpoints returns one finding for each relay. It opens a connection as an
-// attempt would, with the credentials at hand that it would send, and sends nothing.
+// attempt would, through the proxy and with the certificates that it would use, and
+// with the credentials at hand that it would send, and sends no request.
 // Relays whose endpoints are paths of one server share the connection.
 func lookAtEndpoints(ctx context.Context, relays []tier.Config, version string) []Finding {
 	findings := make([]Finding, len(relays))
@@ -48,8 +49,14 @@ func endpointFinding(relay tier.Config, reached error) Finding {
 		return Finding{Fail, relay.Name, "endpoint", reached.Error()}
 	}
 	text := shown + " takes connections"
+	if relay.Endpoint.Proxy != "" {
+		text += " through endpoint.proxy"
+	}
 	if strings.HasPrefix(shown, "https:") {
 		text += ", its certificate is valid"
+	}
+	if relay.Endpoint.TLS.CertFile != "" { // with TLS 1.3 a server looks at it after the handshake
+		text += " (whether it accepts that of endpoint.tls shows at the first request)"
 	}
 	return Finding{OK, relay.Name, "endpoint", text + "; nothing was posted"}
 }
