@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	dto "github.com/prometheus/client_model/go"
@@ -121,6 +122,7 @@ func families(t *testing.T) map[string]*dto.MetricFamily {
 	t.Helper()
 	reg, _, r, tier := oneOfEach()
 	r.SetDeadLetterRecords(0)
+	r.SetCertificateNotAfter(time.Time{})
 	tier.SetPartition(0, Partition{})
 	list, err := reg.Gather()
 	if err != nil {

@@ -19,6 +19,8 @@ type Metrics struct {
 	breakerOpen         *prometheus.CounterVec
 	breakerState        *prometheus.GaugeVec
 	breakerTransitions  *prometheus.CounterVec
+	certificateErrors   *prometheus.CounterVec
+	certificateNotAfter *prometheus.GaugeVec
 	commits             *prometheus.CounterVec
 	completedSet        *prometheus.GaugeVec
 	controlIgnored      prometheus.Counter
@@ -73,6 +75,10 @@ func New(reg prometheus.Registerer, version string) *Metrics {
 			"1 for the state that the circuit breaker is in (closed: attempts are made; open: none; half_open: a probe is under way), 0 for the others.", "relay", "state"),
 		breakerTransitions: d.counter("retryd_breaker_transitions_total",
 			"Changes of the circuit breaker's state, by the state that it went into and by what it is or was open for. Each probe is one into half_open and one out of it.", "relay", "state", "cause"),
+		certificateErrors: d.counter("retryd_certificate_reload_errors_total",
+			"Changes of the files of endpoint.tls that could not be used; what was in use stays.", "relay"),
+		certificateNotAfter: d.gauge("retryd_endpoint_certificate_not_after_seconds",
+			"Unix time at which the client certificate expires that retryd shows to the endpoint; no series without one.", "relay"),
 		commits: d.counter("retryd_commits_total",
 			"Offset commits, by whether the group's coordinator acknowledged them.", "relay", "tier", "result"),
 		completedSet: d.gauge("retryd_completed_set_ratio",

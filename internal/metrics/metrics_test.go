@@ -88,6 +88,10 @@ func TestEachMethodMovesItsSeriesAndNoOther(t *testing.T) {
 			map[string]float64{"retryd_end_to_end_seconds{relay=loans} count": 2, "retryd_end_to_end_seconds{relay=loans} sum": 1.5}},
 		{"dead letter records", func(_ *Metrics, r *Relay, _ *Tier) { r.SetDeadLetterRecords(9); r.SetDeadLetterRecords(7) },
 			map[string]float64{"retryd_dead_letter_records{relay=loans}": 7}},
+		{"certificate", func(_ *Metrics, r *Relay, _ *Tier) { r.SetCertificateNotAfter(time.Unix(1_800_000_000, 5)) },
+			map[string]float64{"retryd_endpoint_certificate_not_after_seconds{relay=loans}": 1_800_000_000}},
+		{"certificate that cannot be used", func(_ *Metrics, r *Relay, _ *Tier) { r.CertificateReloadError() },
+			map[string]float64{"retryd_certificate_reload_errors_total{relay=loans}": 1}},
 		{"unreachable", func(_ *Metrics, r *Relay, _ *Tier) { r.EndpointUnreachable(true) },
 			map[string]float64{"retryd_endpoint_unreachable{relay=loans}": 1}},
 		{"reachable again", func(_ *Metrics, r *Relay, _ *Tier) { r.EndpointUnreachable(true); r.EndpointUnreachable(false) },
@@ -269,6 +273,32 @@ func TestSeriesExistBeforeAnythingHappens(t *testing.T) {
 		"retryd_limit_seconds_total":        4,
 		"retryd_endpoint_limit":             1,
 		"retryd_log_lines_dropped_total":    1,
+		"retryd_deliveries_total":                       2 * (1 + 2*len(failures(nil))), // two tiers; delivered, failed and held
+		"retryd_attempts_total":                         2 * 3,                          // the first and that of tier 1
+		"retryd_dead_letters_total":                     reasons * (classes + 1),
+		"retryd_reparks_total":                          2,
+		"retryd_end_to_end_seconds":                     1,
+		"retryd_ignored_answers_total":                  3,
+		"retryd_limited_failures_total":                 1,
+		"retryd_kafka_reachable":                        1,
+		"retryd_log_write_errors_total":                 1,
+		"retryd_endpoint_unreachable":                   1,
+		"retryd_lag_records":                            0, // no partition is owned yet
+		"retryd_dead_letter_records":                    0, // not measured yet: 0 would say that there is none
+		"retryd_commits_total":                          2 * 2,
+		"retryd_completed_set_ratio":                    2,
+		"retryd_paused_partitions":                      2 * 3,
+		"retryd_produce_errors_total":                   2, // tier 1 and the dead-letter topic
+		"retryd_lateness_seconds":                       2,
+		"retryd_relay_ready":                            1,
+		"retryd_breaker_state":                          3,
+		"retryd_breaker_transitions_total":              3 * 4,
+		"retryd_breaker_open_seconds_total":             1,
+		"retryd_limit_seconds_total":                    4,
+		"retryd_endpoint_limit":                         1,
+		"retryd_log_lines_dropped_total":                1,
+		"retryd_certificate_reload_errors_total":        1,
+		"retryd_endpoint_certificate_not_after_seconds": 0, // there may be no certificate
 	} {
 		if got, err := testutil.GatherAndCount(reg, name); got != want || err != nil {
 			t.Errorf("%s: %d series (%v), want %d", name, got, err, want)

@@ -26,6 +26,7 @@ type Relay struct {
 	gate        gate
 	unreachable prometheus.Gauge
 	ready       prometheus.Gauge
+	certificate prometheus.Counter // of reload errors
 	attempts    []counters[Result] // of the first attempt, the second and so on
 	endToEnd    prometheus.Observer
 	deadLetters map[policy.Reason]counters[policy.Class]
@@ -49,6 +50,7 @@ func (m *Metrics) Relay(name string, steps int, rules ...policy.Rule) *Relay {
 		gate:        m.newGate(name),
 		unreachable: m.endpointUnreachable.WithLabelValues(name),
 		ready:       m.relayReady.WithLabelValues(name),
+		certificate: m.certificateErrors.WithLabelValues(name),
 		endToEnd:    m.endToEnd.WithLabelValues(name),
 		limited:     m.limitedFailures.WithLabelValues(name),
 		failures:    failures(rules),
@@ -124,6 +126,15 @@ func (r *Relay) EndToEnd(d time.Duration) { r.endToEnd.Observe(max(0, d).Seconds
 func (r *Relay) SetDeadLetterRecords(n int64) {
 	r.m.deadLetterRecords.WithLabelValues(r.name).Set(float64(n))
 }
+
+// SetCertificateNotAfter sets when the client certificate expires. There is no series
+// before the first call.
+func (r *Relay) SetCertificateNotAfter(at time.Time) {
+	r.m.certificateNotAfter.WithLabelValues(r.name).Set(float64(at.Unix()))
+}
+
+// CertificateReloadError counts changed files of a certificate that cannot be used.
+func (r *Relay) CertificateReloadError() { r.certificate.Inc() }
 
 // InFlight adds n POSTs to those that are being made: 1 before one, -1 after it.
 func (r *Relay) InFlight(n int) { r.inFlight.Add(float64(n)) }

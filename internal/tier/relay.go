@@ -126,6 +126,7 @@ func New(c Config, d Deps) (*Relay, error) {
 	r.codec = newCodec(c, d.Version)
 	r.gate = forward.NewGate(c.Endpoint, r.gateChanged, r.turns.wake)
 	r.turns.gate = r.gate
+	client.WatchCertificate(r.certificateRead)
 	return r, nil
 }
 
