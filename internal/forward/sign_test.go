@@ -21,6 +21,7 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"github.com/retryd/retryd/internal/record"
+	"github.com/retryd/retryd/internal/redact"
 )
 
 // signingSecret returns a secret of n bytes that are all b.
@@ -200,7 +201,7 @@ func TestSecretsOfAFile(t *testing.T) {
 			}
 			c := DefaultConfig()
 			c.URL, c.Signing.SecretsFile = "http://127.0.0.1/", path
-			client, err := New(c, "r", "v")
+			client, err := New(c, "r", "v", redact.Rules{})
 			switch {
 			case tt.want == "" && (err != nil || len(client.signer) != tt.keys):
 				t.Errorf("%v, want %d keys", err, tt.keys)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/retryd/retryd/internal/policy"
+	"github.com/retryd/retryd/internal/redact"
 )
 
 // mutual is an endpoint that takes certificates of an authority alone, and notes them.
@@ -227,7 +228,7 @@ func TestFilesThatCannotBeReadAtStart(t *testing.T) {
 		c := DefaultConfig()
 		c.URL, c.TLS = "https://h/", files
 		tt.change(&c.TLS)
-		if _, err := New(c, "r", "v"); err == nil || err.Error() != tt.want {
+		if _, err := New(c, "r", "v", redact.Rules{}); err == nil || err.Error() != tt.want {
 			t.Errorf("got  %v\nwant %s", err, tt.want)
 		}
 	}
