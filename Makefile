@@ -61,6 +61,12 @@ bench-peers: ## Measure it against Spring Kafka and Parallel Consumer, and write
 	@go build -o '$(BIN)/bench' ./bench
 	@$(BENCH) -peers -pairs '$(or $(PAIRS),3)'
 
+# Everything is in one process: let the machine have a processor or two for it.
+.PHONY: outage
+outage: ## Let the endpoint fail in every way for an hour, compressed to a minute, and show what that costs; needs Go alone (ARGS='-only 503' runs what has that in its name)
+	@go build -o '$(BIN)/outage' ./test/outage
+	@exec '$(BIN)/outage' $(ARGS)
+
 .PHONY: unit
 unit: ## Run the tests that need Go alone, without the race detector
 	go test -timeout 10m ./cmd/... ./internal/...
