@@ -73,7 +73,7 @@ func TestMisbehavingEndpointEndsInTheRightClass(t *testing.T) {
 	relays := make([]string, len(misbehaviours))
 	for i, m := range misbehaviours {
 		chains[i] = newChain(t, addrs, 2, m.plan, 200*time.Millisecond, 400*time.Millisecond)
-		relays[i] = chains[i].relay("start: earliest", "endpoint.timeout: 3s", "endpoint.limited_attempts: 2", "endpoint.breaker: {enabled: false}")
+		relays[i] = chains[i].relay("start: earliest", "endpoint.timeout: 3s", "endpoint.limited_attempts: 2")
 	}
 	d := suite.Daemon(t, configuration(addrs, debugLog, relays...))
 	for _, c := range chains {
@@ -194,7 +194,7 @@ func TestEndpointThatRejectsEverythingIsProbedAndCostsNoAttempt(t *testing.T) {
 			}
 			return harness.Answer{Status: http.StatusUnauthorized}
 		}, 200*time.Millisecond)
-		d := c.run(t, fmt.Sprintf("endpoint.max_in_flight: %d", inFlight))
+		d := c.run(t, fmt.Sprintf("endpoint.max_in_flight: %d", inFlight), "endpoint.breaker: {enabled: true}")
 		c.write(t, records("r", written)...)
 
 		awaitMetric(t, d, c.series("retryd_endpoint_paused"), 1)

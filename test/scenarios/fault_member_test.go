@@ -82,7 +82,7 @@ func TestEndpointThatNeverAnswersHoldsUpNoRebalance(t *testing.T) {
 		const stuck, rest = 8, 200
 		c := newChain(t, addrs, 4, hanging("stuck"), 0)
 		kafka := "partition_assignment: " + assignment
-		keys := []string{"endpoint.timeout: 4s", "endpoint.max_in_flight: 64", "endpoint.breaker: {enabled: false}"}
+		keys := []string{"endpoint.timeout: 4s", "endpoint.max_in_flight: 64"}
 		first := c.member(t, "first", kafka, keys...)
 		c.write(t, records("stuck", stuck)...)
 		c.awaitRequests(t, stuck) // all of them are in flight when the second one joins

@@ -110,6 +110,9 @@ func (c *chain) relay(keys ...string) string {
 	relay := []string{"topic: " + c.topic, "tiers: [" + strings.Join(delays, ", ") + "]"}
 	endpoint := []string{fmt.Sprintf("url: %q", c.endpoint.URL("/records"))}
 	jitter := "jitter: 0"
+	if !slices.ContainsFunc(keys, func(key string) bool { return strings.HasPrefix(key, "endpoint.breaker:") }) {
+		endpoint = append(endpoint, "breaker: {enabled: false}") // what fails on purpose must not open it
+	}
 	for _, key := range keys {
 		if own, ok := strings.CutPrefix(key, "endpoint."); ok {
 			endpoint = append(endpoint, own)
