@@ -148,7 +148,7 @@ func (g *Gate) enterProbe(now time.Time, waits [lanes]bool) (p Pass, again time.
 	if err != nil {
 		return Pass{}, now.Add(tick), false
 	}
-	p = Pass{generation: g.generation.Load(), started: now, done: done, probe: true}
+	p = Pass{Generation: g.generation.Load(), started: now, done: done, probe: true}
 	if p.Health = g.asksHealth(); !p.Health {
 		p.Lane = g.probeLane(waits)
 		g.shares.inFlight[p.Lane]++

@@ -63,10 +63,10 @@ func (s State) Paused() bool { return s.Cause != policy.FaultNone }
 
 // Pass is the right to make one attempt, or to ask for the endpoint's health.
 type Pass struct {
-	Lane       Lane // whose record is to be attempted
-	Health     bool // no attempt: ask for the endpoint's health, and LeaveHealth
+	Lane       Lane   // whose record is to be attempted
+	Health     bool   // no attempt: ask for the endpoint's health, and LeaveHealth
+	Generation uint64 // of the gate, see Gate.Generation
 	probe      bool
-	generation uint64
 	started    time.Time
 	done       func(error)
 	limited    held
@@ -120,16 +120,19 @@ func (g *Gate) enter(now time.Time, waits [lanes]bool) (p Pass, again time.Time,
 		return Pass{}, now.Add(tick), false
 	}
 	p = Pass{
-		Lane: g.shares.pick(waits, limit), generation: g.generation.Load(),
+		Lane: g.shares.pick(waits, limit), Generation: g.generation.Load(),
 		started: now, done: done, limited: limited,
 	}
 	g.shares.inFlight[p.Lane]++
 	return p, time.Time{}, true
 }
 
+// Generation counts how often the breaker has opened and closed.
+func (g *Gate) Generation() uint64 { return g.generation.Load() }
+
 // Stale reports whether the breaker has opened or closed since the pass was given: an
 // attempt with it would not be the one that was allowed.
-func (g *Gate) Stale(p Pass) bool { return p.generation != g.generation.Load() }
+func (g *Gate) Stale(p Pass) bool { return p.Generation != g.generation.Load() }
 
 // Cancel hands back a pass with which no attempt was made. After a probe's the next
 // attempt is the probe.

@@ -82,6 +82,16 @@ func Decide(s Schedule, state record.State, o Outcome, now time.Time, uniform fl
 	return Decision{Action: ActionForward, Step: made, Delay: delay, NotBefore: ceilMilli(now.Add(delay))}
 }
 
+// Final reports whether a record ends because it failed once more, and not because of what
+// its last failure says.
+func (d Decision) Final() bool {
+	switch d.Reason {
+	case ReasonExhausted, ReasonLimited, ReasonBudget, ReasonLifetime, ReasonLoop:
+		return true
+	}
+	return false
+}
+
 // Oversize returns the decision for a record that does not fit the topic that d
 // sends it to: the attempt was made all the same.
 func (d Decision) Oversize(now time.Time) Decision {

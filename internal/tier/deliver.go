@@ -73,12 +73,12 @@ func (r *Relay) attempt(ctx context.Context, j *job, pass forward.Pass, start ti
 	ruling, again := r.gate.Leave(pass, forward.Call{
 		Record: j.state.EventID, First: j.state.Attempt == 0, Refusals: &j.refusals,
 	}, outcome)
-	r.act(j, outcome, ruling, late, again)
+	r.act(j, outcome, ruling, late, again, pass.Generation)
 }
 
 // act does what follows from an attempt. again is for how long a record that is held
-// waits at least.
-func (r *Relay) act(j *job, outcome policy.Outcome, ruling forward.Ruling, late, again time.Duration) {
+// waits at least, generation the gate's when it began.
+func (r *Relay) act(j *job, outcome policy.Outcome, ruling forward.Ruling, late, again time.Duration, generation uint64) {
 	now := time.Now()
 	state, d := r.decide(j, &outcome, ruling, late, now)
 	j.claim.consumer.attempted(j, outcome, d, now)
@@ -90,11 +90,10 @@ func (r *Relay) act(j *job, outcome policy.Outcome, ruling forward.Ruling, late,
 		j.claim.giveBack(j, now.Add(again))
 	default:
 		to := r.routes.Load().target(d)
-		j.claim.judged(j, &move{
-			decision: d, to: to, at: now, outcome: outcome,
+		r.conclude(j, &move{
+			decision: d, to: to, at: now, outcome: outcome, generation: generation,
 			state: policy.Advance(state, outcome, d, to.topic, now),
 		})
-		r.send(j)
 	}
 }
 

@@ -113,7 +113,7 @@ func (c *claim) resend(now time.Time) {
 		if j == nil {
 			return
 		}
-		c.relay.send(j)
+		c.relay.sendHeld(j)
 	}
 }
 

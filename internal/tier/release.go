@@ -12,7 +12,7 @@ import (
 // once more, or its attempt would be repeated.
 func (c *claim) release() {
 	for _, j := range c.close() {
-		c.relay.send(j)
+		c.relay.sendHeld(j)
 	}
 	c.drain()
 	c.share.Leave()
