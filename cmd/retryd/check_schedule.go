@@ -29,13 +29,30 @@ func writeSchedule(w io.Writer, r inspect.RelayDescription) {
 				fmt.Fprintf(w, "  %d%s\t%s\t%s\t%s\t%s\t\n", a.Number, star(a), a.Topic, delayWords(a), short(a.Earliest), short(a.Latest))
 			}
 		}
-		fmt.Fprintf(w, "  end\t%s\t\t\t%s\t\n", r.DLT.Topic, short(r.End))
+		if !r.Endless {
+			fmt.Fprintf(w, "  end\t%s\t\t\t%s\t\n", r.DLT.Topic, short(r.End))
+		}
 	})
+	if r.Endless {
+		paragraph(w, "then "+repeatWords(r))
+	}
 	for _, note := range notes(r) {
 		for _, line := range wrap("* "+note, textWidth-2) {
 			fmt.Fprintf(w, "  %s\n", line)
 		}
 	}
+}
+
+// repeatWords says how an attempt is repeated that nothing follows.
+func repeatWords(r inspect.RelayDescription) string {
+	every, end := short(r.Shortest), "without an end"
+	if r.Shortest != r.Longest {
+		every += " to " + short(r.Longest)
+	}
+	if r.ExpireAfter > 0 {
+		end = "until the record is " + short(r.ExpireAfter) + " old (expire_after)"
+	}
+	return fmt.Sprintf("every %s, %s: on_exhausted is repeat_last", every, end)
 }
 
 // firstMade is the number of the first attempt that retryd makes.
@@ -111,22 +128,35 @@ func endings(r inspect.RelayDescription) facts {
 	add := func(reason policy.Reason, format string, args ...any) {
 		f = append(f, [2]string{string(reason), fmt.Sprintf(format, args...)})
 	}
-	if last := r.Attempts[len(r.Attempts)-1]; !last.Never {
+	switch last := r.Attempts[len(r.Attempts)-1]; {
+	case r.Endless:
+		add(policy.ReasonExhausted, "attempt %d failed while more than %s records of its partition were unfinished (max_unfinished)", last.Number, thousands(r.MaxUnfinished))
+	case !last.Never:
 		add(policy.ReasonExhausted, "attempt %d, the last one, failed", last.Number)
 	}
-	if r.LimitedAttempts <= made {
+	if r.LimitedAttempts <= made || r.Endless {
 		add(policy.ReasonLimited, "failure number %d of class unknown, like a 500%s (endpoint.limited_attempts)", r.LimitedAttempts, ownWords(r))
 	}
-	if made > 0 && firstMade(r) < len(r.Attempts) {
+	if made > 0 && firstMade(r) < len(r.Attempts) && r.Budget > 0 {
 		add(policy.ReasonBudget, "%s", budgetWords(r))
 	}
-	if made > 0 {
+	if made > 0 && r.Lifetime > 0 {
 		add(policy.ReasonLifetime, "an attempt failed %s or more after the first failure, whatever was late", short(r.Lifetime))
+	}
+	if made > 0 {
+		add(policy.ReasonReplays, "an attempt failed, and the record was replayed %s or more (max_replays)", timesWord(max(r.MaxReplays, 1)))
 	}
 	if r.ExpireAfter > 0 {
 		add(policy.ReasonExpired, "an attempt would have begun %s or more after the record's own timestamp (expire_after)", short(r.ExpireAfter))
 	}
 	return f
+}
+
+func timesWord(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return thousands(n) + " times"
 }
 
 // ownWords tells retryd's failures from those of an application that makes attempts, too.

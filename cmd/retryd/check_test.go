@@ -158,6 +158,53 @@ relays:
 	}
 }
 
+func TestCheckExplainsSchedulesWithoutAnEnd(t *testing.T) {
+	out := check(t, `
+defaults: {start: earliest, endpoint: {url: "http://127.0.0.1:8080/"}, on_exhausted: repeat_last, max_unfinished: 1000}
+relays:
+  - topic: endless
+    tiers: [5s, 30s, 5m]
+    in_place: {attempts: 3}
+    max_replays: 0
+  - topic: exact
+    tiers: [5s]
+    jitter: 0
+    expire_after: 24h
+  - topic: own-reader
+    consume: false
+    start:
+    tiers: [5s]
+  - topic: expired
+    tiers: [5s, 5m]
+    expire_after: 1m
+`, nil)
+	if out.Code != 0 || out.Stderr != "" {
+		t.Errorf("exit %d, standard error %q", out.Code, out.Stderr)
+	}
+	relays, _, _ := strings.Cut(out.Stdout, "\nWhat an answer")
+	golden(t, "check/endless.txt", relays)
+	requireNarrow(t, relays)
+}
+
+func TestCheckRefusesSchedulesWithoutAnEndThatDoNotSaySo(t *testing.T) {
+	out := check(t, `relays:
+  - topic: loans
+    endpoint: {url: "http://127.0.0.1:8080/"}
+    tiers: []
+    budget: 10m
+    lifetime: 1h
+    on_exhausted: repeat_last
+`, nil)
+	want := output{Code: 78, Stderr: `retryd.yaml:2: relays[0].max_unfinished: missing: on_exhausted: repeat_last has no end; say at how many unfinished records of a partition of the last tier the next one that fails there is dead-lettered, 1 to 1000000
+retryd.yaml:5: relays[0].budget: 10m0s would end what on_exhausted: repeat_last repeats without an end; remove one of the two
+retryd.yaml:6: relays[0].lifetime: 1h0m0s would end what on_exhausted: repeat_last repeats without an end; remove one of the two
+retryd.yaml:7: relays[0].on_exhausted: repeat_last has no last tier to repeat with tiers: []; add a tier, or use dead_letter
+`}
+	if diff := cmp.Diff(want, out); diff != "" {
+		t.Errorf("output (-want +got):\n%s", diff)
+	}
+}
+
 func TestCheckPrintsJSON(t *testing.T) {
 	out := execute(t, nil, nil, "check", "--config", "../../configs/retryd.yaml", "--output", "json")
 	if out.Code != 0 || out.Stderr != "" {

@@ -39,7 +39,10 @@ func writeRelay(w io.Writer, r inspect.RelayDescription) {
 		{"start", startWords(r)},
 		{"groups", groupWords(r)},
 		{"ordering", r.Ordering + ": " + r.OrderingMeans},
-		{"cost", costWords(r.Cost, r.Consume)},
+		{"cost", costWords(r)},
+	}
+	if r.InPlace.Posts > 1 {
+		f = append(f, [2]string{"in place", fmt.Sprintf("attempt 1 takes up to %d requests, %s apart, before a record goes to a tier; cost and schedule leave out all but one", r.InPlace.Posts, short(r.InPlace.Delay))})
 	}
 	if len(r.Park) > 0 {
 		f = append(f, [2]string{"long waits", parkWords(r.Park)})
@@ -125,10 +128,13 @@ func parkWords(parks []inspect.Park) string {
 	return "a record that must wait for longer than its tier's delay moves on to " + strings.Join(topics, ", ") + ", whichever is the longest that fits"
 }
 
-func costWords(c inspect.Cost, consume bool) string {
-	formula := "N + N·f·L"
-	if !consume {
+func costWords(r inspect.RelayDescription) string {
+	formula, c := "N + N·f·L", r.Cost
+	if !r.Consume {
 		formula = "N·f·L"
+	}
+	if r.Endless {
+		return formula + " requests, L unbounded: what fails in every attempt, f of N records, is attempted again and again, each time with a write to Kafka"
 	}
 	return fmt.Sprintf("%s requests, L = %d: of %s records of which %d %% fail in every attempt, %s requests, plus %s writes to Kafka",
 		formula, c.Retries, thousands(c.Records), c.Failing*100/c.Records, thousands(c.Requests), thousands(c.Writes))

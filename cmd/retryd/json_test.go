@@ -135,7 +135,7 @@ func TestEveryJSONValueIsDocumented(t *testing.T) {
 		"role":       {string(inspect.RoleMain), string(inspect.RoleTier), string(inspect.RolePark), string(inspect.RoleDLT), string(inspect.RoleReview), string(inspect.RoleQuarantine), string(inspect.RoleRetired), string(inspect.RoleControl)},
 		"state":      {string(inspect.StateOK), string(inspect.StateMissing), string(inspect.StateHidden), string(inspect.StateGrow), string(inspect.StateProblem), string(status.Paused), string(status.Stopped)},
 		"level":      {string(inspect.OK), string(inspect.Warn), string(inspect.Fail)},
-		"action":     {string(inspect.ActionDone), string(inspect.ActionForward), string(inspect.ActionDeadLetter), string(inspect.ActionHold)},
+		"action":     {string(inspect.ActionDone), string(inspect.ActionForward), string(inspect.ActionDeadLetter), string(inspect.ActionMove), string(inspect.ActionHold)},
 		"resource":   {string(inspect.ResourceTopic), string(inspect.ResourceGroup)},
 		"pattern":    {string(inspect.Literal), string(inspect.Prefixed)},
 		"what":       {"brokers", "kafka", "topics", "access", "groups", "start", "endpoint"},

@@ -49,7 +49,7 @@ type next struct {
 	Action inspect.Action  `json:"action"`
 	Topic  string          `json:"topic"`         // that the record would be written to, if any
 	Reason policy.Reason   `json:"reason"`        // of a dead letter
-	Delay  inspect.Seconds `json:"delay_seconds"` // of a forward, without jitter
+	Delay  inspect.Seconds `json:"delay_seconds"` // of a forward or a move, without jitter
 
 	text string
 }
@@ -151,6 +151,9 @@ func nextOf(relay tier.Config, s policy.Schedule, state record.State, o policy.O
 	case n.Action == inspect.ActionDeadLetter:
 		n.Topic = cmp.Or(d.DLT, relay.DLT.Topic)
 		n.text = fmt.Sprintf("dead letter (%s): written to %s, since %s", n.Reason, n.Topic, whyDead(n.Reason))
+	case n.Action == inspect.ActionMove:
+		n.Topic = relay.RetryTopics()[d.Place-1].Name
+		n.text = fmt.Sprintf("throttled: delivery pauses; written to %s, the same attempt is made again after about %s, since the endpoint asks for fewer requests", n.Topic, short(n.Delay))
 	case o.Treatment == policy.TreatThrottle:
 		n.text = "held: delivery pauses, no attempt is spent; the endpoint asks for fewer requests"
 	case o.Treatment == policy.TreatStop:
@@ -176,6 +179,8 @@ func whyDead(r policy.Reason) string {
 		return "the budget leaves less than half of the next delay"
 	case policy.ReasonLifetime:
 		return "its first failure is longer ago than its lifetime"
+	case policy.ReasonReplays:
+		return "it was replayed max_replays times"
 	}
 	return "it failed as often as there are tiers"
 }

@@ -114,7 +114,7 @@ func TestSendTellsTheRuleAndTheEndpointsOwnWord(t *testing.T) {
 	}{
 		{"a rule", 409, nil, []string{"rule     endpoint.rules[0]: retry"}},
 		{"a rule with a header", 200, map[string]string{"X-Quota": "exhausted", "Retry-After": "90"},
-			[]string{"rule     endpoint.rules[1]: throttle", "wait     the endpoint asks for 1m30s at least", "held: delivery pauses"}},
+			[]string{"rule     endpoint.rules[1]: throttle", "wait     the endpoint asks for 1m30s at least", "written to loans.retry.1, the same attempt is made again"}},
 		{"a rule that stops", 503, nil, []string{"rule     endpoint.rules[2]: stop", "the relay stops until an operator resumes it"}},
 		{"success", 202, nil, []string{"rule     endpoint.success: limited"}},
 		{"its own word", 400, map[string]string{"Retryd-Action": "retry", "Retryd-Delay": "999999"},
@@ -288,7 +288,8 @@ func TestSendTellsProgramsWhatComesNext(t *testing.T) {
 		{503, []string{"--attempt", "2"}, next("forward", "library.loan.overdue.retry.2", "", 30)},
 		{503, []string{"--attempt", "4"}, next("dead_letter", "library.loan.overdue.DLT", "exhausted", 0)},
 		{422, nil, next("dead_letter", "library.loan.overdue.DLT", "rejected", 0)},
-		{429, nil, next("hold", "", "", 0)},
+		{429, nil, next("move", "library.loan.overdue.retry.1", "", 5)},
+		{429, []string{"--attempt", "4"}, next("move", "library.loan.overdue.retry.3", "", 300)},
 		{404, nil, next("hold", "", "", 0)},
 	}
 	for _, tt := range tests {

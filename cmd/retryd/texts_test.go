@@ -19,6 +19,7 @@ func TestWhyARecordIsDead(t *testing.T) {
 		policy.ReasonLimited:   "it may fail like this endpoint.limited_attempts times",
 		policy.ReasonBudget:    "the budget leaves less than half of the next delay",
 		policy.ReasonLifetime:  "its first failure is longer ago than its lifetime",
+		policy.ReasonReplays:   "it was replayed max_replays times",
 		policy.ReasonLoop:      "it failed as often as there are tiers",
 	}
 	for reason, text := range want {

@@ -17,6 +17,7 @@ const (
 	ActionDone       Action = "done"
 	ActionForward    Action = "forward"     // it is written to the next tier
 	ActionDeadLetter Action = "dead_letter" // it is written to the dead-letter topic
+	ActionMove       Action = "move"        // it is written to where it waits, and no attempt is spent
 	ActionHold       Action = "hold"        // it stays where it is, and no attempt is spent
 )
 
@@ -29,6 +30,8 @@ func ActionOf(a policy.Action) Action {
 		return ActionForward
 	case policy.ActionDeadLetter:
 		return ActionDeadLetter
+	case policy.ActionMove:
+		return ActionMove
 	}
 	return ActionHold
 }
@@ -98,7 +101,9 @@ func effectOf(v policy.Verdict) (Action, string) {
 		return ActionDeadLetter, "dead letter at once (rejected)"
 	case policy.TreatReview:
 		return ActionDeadLetter, "to review, or dead letter (conflict)"
-	case policy.TreatThrottle, policy.TreatHold:
+	case policy.TreatThrottle:
+		return ActionMove, "the relay pauses, it waits in a tier"
+	case policy.TreatHold:
 		return ActionHold, pause
 	case policy.TreatStop:
 		return ActionHold, "the relay stops, the record waits"

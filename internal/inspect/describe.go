@@ -43,10 +43,25 @@ type RelayDescription struct {
 	DLT         DeadLetters  `json:"dlt"`
 	Review      *DeadLetters `json:"review"`         // null: what a person has to look at goes to DLT
 	End         Seconds      `json:"end_seconds"`    // since the first failure: dead-lettered by then
-	Budget      Seconds      `json:"budget_seconds"` // since the first failure
+	Budget      Seconds      `json:"budget_seconds"` // since the first failure; 0 with repeat_last
 	Lifetime    Seconds      `json:"lifetime_seconds"`
 	ExpireAfter Seconds      `json:"expire_after_seconds"` // 0: never
-	Cost        Cost         `json:"cost"`
+
+	InPlace       InPlace `json:"in_place"`
+	OnExhausted   string  `json:"on_exhausted"`
+	MaxUnfinished int     `json:"max_unfinished"` // of a partition of the last tier, with repeat_last
+	MaxReplays    int     `json:"max_replays"`
+	Endless       bool    `json:"endless"`                 // the last attempt is repeated: End, Budget and Lifetime are 0
+	Shortest      Seconds `json:"shortest_repeat_seconds"` // wait before each repeat; 0 unless endless
+	Longest       Seconds `json:"longest_repeat_seconds"`
+
+	Cost Cost `json:"cost"`
+}
+
+// InPlace is how a record's first attempt may take several POSTs.
+type InPlace struct {
+	Posts int     `json:"posts"` // at most; 1: no other
+	Delay Seconds `json:"delay_seconds"`
 }
 
 // Park is a topic for waits that are longer than those of the tiers.
@@ -138,6 +153,10 @@ func describeRelay(c tier.Config) RelayDescription {
 		Budget:          Seconds(schedule.Budget),
 		Lifetime:        Seconds(schedule.Lifetime),
 		ExpireAfter:     Seconds(schedule.ExpireAfter),
+		InPlace:         InPlace{c.Policy.InPlace.Attempts, Seconds(c.Policy.InPlace.Delay)},
+		OnExhausted:     c.Policy.OnExhausted,
+		MaxUnfinished:   c.Policy.MaxUnfinished,
+		MaxReplays:      c.Policy.MaxReplays,
 	}
 	if c.Consume {
 		d.Group = c.Group
@@ -157,6 +176,13 @@ func describeRelay(c tier.Config) RelayDescription {
 		}
 	}
 	d.End = Seconds(end)
+	if schedule.RepeatLast {
+		d.Budget, d.Lifetime = 0, 0
+		if d.Endless = !d.Attempts[len(d.Attempts)-1].Never; d.Endless {
+			last := schedule.Rests()[len(schedule.Steps)-1]
+			d.End, d.Shortest, d.Longest = 0, Seconds(last.Least), Seconds(last.Most)
+		}
+	}
 	d.Cost = costOf(d)
 	return d
 }
@@ -200,7 +226,7 @@ func describeAttempt(c tier.Config, s policy.Schedule, f policy.Foreseen) Attemp
 type Cost struct {
 	Records  int `json:"records"`
 	Failing  int `json:"failing"`
-	Retries  int `json:"retries"`  // of one failing record
+	Retries  int `json:"retries"`  // of one failing record; of an endless schedule, until the last attempt is made once
 	Requests int `json:"requests"` // to the endpoint
 	Writes   int `json:"writes"`   // to retry topics and those in which records end
 }

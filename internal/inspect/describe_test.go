@@ -46,6 +46,7 @@ func TestDescribeReference(t *testing.T) {
 				attempt(4, ".retry.3", 5*m, 4*m, 6*m, 4*m+28*s, 7*m+2*s),
 			},
 			Park: []Park{}, DLT: DeadLetters{name + ".DLT"}, End: 7*m + 12*s, Budget: 7*m + 12*s, Lifetime: 72 * 60 * m,
+			InPlace: InPlace{1, s / 5}, OnExhausted: "dead_letter", MaxReplays: 10,
 			Cost: Cost{Records: 1000, Failing: 100, Retries: 3, Requests: 1300, Writes: 400},
 		}},
 	}

@@ -49,6 +49,7 @@ const (
 	FieldErrorKind  = "error_kind" // closed set: timeout, refused, status, ...
 	FieldError      = "error"
 	FieldDuration   = "duration" // of the POST
+	FieldInPlace    = "in_place" // POSTs of the same attempt beside its first, the next one included if there is one
 	FieldSuppressed = "suppressed"
 )
 

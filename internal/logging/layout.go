@@ -37,7 +37,8 @@ func layoutOf(message string) (layout, bool) {
 		return read(attempt, status,
 			column{field: FieldErrorKind, label: "error=", hide: answered},
 			column{field: FieldClass, label: "class="},
-			column{field: FieldError, label: "cause=", hide: answered})
+			column{field: FieldError, label: "cause=", hide: answered},
+			column{field: FieldInPlace, label: "in-place="})
 	case Forward:
 		return read(attempt,
 			column{field: FieldNext, label: "-> "},

@@ -52,12 +52,12 @@ type Result string
 const (
 	Delivered Result = "delivered" // the endpoint accepted the record
 	Failed    Result = "failed"    // the record goes on to the next tier or the dead-letter topic
-	Held      Result = "held"      // nothing was judged: the record waits where it is, no attempt is spent
+	Held      Result = "held"      // no attempt is spent: the record waits, where it is or as it is throttled, and makes the same one again
 )
 
 func results() []Result { return []Result{Delivered, Failed, Held} }
 
-// ResultOf returns the result of a POST; held says that a failure was not judged.
+// ResultOf returns the result of a POST; held says that a failure spent no attempt.
 func ResultOf(o policy.Outcome, held bool) Result {
 	switch {
 	case o.Delivered():

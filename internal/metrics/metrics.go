@@ -38,6 +38,7 @@ type Metrics struct {
 	ignoredAnswers      *prometheus.CounterVec
 	ignoredHeaders      *prometheus.CounterVec
 	inFlight            *prometheus.GaugeVec
+	inPlace             *prometheus.CounterVec
 	kafkaReachable      prometheus.Gauge
 	lag                 *prometheus.GaugeVec
 	limitSeconds        *prometheus.CounterVec
@@ -56,6 +57,9 @@ type Metrics struct {
 	relayReady          *prometheus.GaugeVec
 	reparks             *prometheus.CounterVec
 	reviewRecords       *prometheus.CounterVec
+	repeats             *prometheus.CounterVec
+	throttled           *prometheus.CounterVec
+	unfinished          *prometheus.GaugeVec
 	windowBytes         *prometheus.GaugeVec
 	windowRecords       *prometheus.GaugeVec
 }
@@ -92,7 +96,7 @@ func New(reg prometheus.Registerer, version string) *Metrics {
 		deadLetters: d.counter("retryd_dead_letters_total",
 			"Records written to the dead-letter topic, or to one that a rule names, by the reason and by the class of their last failure.", "relay", "reason", "class"),
 		deliveries: d.counter("retryd_deliveries_total",
-			"POSTs to the endpoint by what came of them: delivered (accepted), failed (the record goes on to the next tier or the dead-letter topic) or held (nothing was judged, the record waits where it is), and by the class and the kind of the failure.",
+			"POSTs to the endpoint by what came of them: delivered (accepted), failed (the record goes on to the next tier or the dead-letter topic) or held (no attempt is spent, the record waits and makes the same one again), and by the class and the kind of the failure.",
 			"relay", "tier", "outcome", "class", "error_kind"),
 		deliveryDuration: d.histogram("retryd_delivery_duration_seconds",
 			"Time from the start of a POST to its answer or failure.", durationBuckets(), "relay", "tier"),
@@ -117,6 +121,8 @@ func New(reg prometheus.Registerer, version string) *Metrics {
 			"Retry headers found on records of the main topic, where they mean nothing.", "relay", "header"),
 		inFlight: d.gauge("retryd_attempts_in_flight",
 			"POSTs that are being made now.", "relay"),
+		inPlace: d.counter("retryd_in_place_retries_total",
+			"Failed POSTs that are made again where the record is, as part of the same attempt (in_place).", "relay", "tier"),
 		kafkaReachable: d.gauge("retryd_kafka_reachable",
 			"1 while brokers answer, 0 after two looks in a row, 5 s apart, without an answer.").WithLabelValues(),
 		lag: d.gauge("retryd_lag_records",
@@ -157,6 +163,13 @@ func New(reg prometheus.Registerer, version string) *Metrics {
 			"Records of this tier that were moved to the tail of a topic without an attempt, because they wait too long for where they were.", "relay", "tier"),
 		reviewRecords: d.counter("retryd_review_records_total",
 			"Records written to the review topic, by the class of their last failure.", "relay", "class"),
+		repeats: d.counter("retryd_repeats_total",
+			"Records that failed in the last tier and were written to it again, without an end (on_exhausted: repeat_last).", "relay"),
+		throttled: d.counter("retryd_throttled_records_total",
+			"Records of this tier that were written, without an attempt, to where they wait, because the endpoint asked for time (429).", "relay", "tier"),
+		unfinished: d.gauge("retryd_unfinished_ratio",
+			"Unfinished records of the last tier's fullest partition as a share of max_unfinished, measured every 5 s: above 1, what fails there is dead-lettered; 0 where nothing is repeated.",
+			"relay", "tier"),
 		windowBytes: d.gauge("retryd_window_bytes",
 			"Size of the records held in memory, measured every 5 s; 0 without a session.", "relay", "tier"),
 		windowRecords: d.gauge("retryd_window_records",

@@ -189,6 +189,12 @@ func TestEachMethodMovesItsSeriesAndNoOther(t *testing.T) {
 			map[string]float64{"retryd_lateness_seconds{relay=loans,tier=1} count": 2, "retryd_lateness_seconds{relay=loans,tier=1} sum": 1.5}},
 		{"re-parked", func(_ *Metrics, _ *Relay, tier *Tier) { tier.Reparked() },
 			map[string]float64{"retryd_reparks_total{relay=loans,tier=1}": 1}},
+		{"throttled", func(_ *Metrics, _ *Relay, tier *Tier) { tier.Throttled() },
+			map[string]float64{"retryd_throttled_records_total{relay=loans,tier=1}": 1}},
+		{"in place", func(_ *Metrics, _ *Relay, tier *Tier) { tier.InPlace() },
+			map[string]float64{"retryd_in_place_retries_total{relay=loans,tier=1}": 1}},
+		{"repeated", func(_ *Metrics, r *Relay, _ *Tier) { r.Repeated() },
+			map[string]float64{"retryd_repeats_total{relay=loans}": 1}},
 		{"escalated", func(_ *Metrics, _ *Relay, tier *Tier) { tier.Escalated() },
 			map[string]float64{"retryd_escalations_total{relay=loans,tier=1}": 1}},
 		{"foreign", func(_ *Metrics, _ *Relay, tier *Tier) { tier.Foreign() },
@@ -210,10 +216,11 @@ func TestEachMethodMovesItsSeriesAndNoOther(t *testing.T) {
 			w.Add(1, 2, .75, PauseRecords)
 			w.Add(3, 3, .5, "for a while")
 			w.Add(0, 0, 0, PauseRecords)
+			w.Repeating = 1.5
 			tier.SetWindow(w)
 		},
 			map[string]float64{"retryd_window_records{relay=loans,tier=1}": 4, "retryd_window_bytes{relay=loans,tier=1}": 5,
-				"retryd_completed_set_ratio{relay=loans,tier=1}": .75, "retryd_paused_partitions{reason=records,relay=loans,tier=1}": 2}},
+				"retryd_completed_set_ratio{relay=loans,tier=1}": .75, "retryd_unfinished_ratio{relay=loans,tier=1}": 1.5, "retryd_paused_partitions{reason=records,relay=loans,tier=1}": 2}},
 		{"window of nothing", func(_ *Metrics, _ *Relay, tier *Tier) {
 			var w Window
 			w.Add(1, 2, 1, PauseCompleted)
@@ -275,6 +282,10 @@ func TestSeriesExistBeforeAnythingHappens(t *testing.T) {
 		"retryd_log_lines_dropped_total":                1,
 		"retryd_certificate_reload_errors_total":        1,
 		"retryd_endpoint_certificate_not_after_seconds": 0, // there may be no certificate
+		"retryd_repeats_total":                          1,
+		"retryd_throttled_records_total":                2,
+		"retryd_in_place_retries_total":                 2,
+		"retryd_unfinished_ratio":                       2,
 	} {
 		if got, err := testutil.GatherAndCount(reg, name); got != want || err != nil {
 			t.Errorf("%s: %d series (%v), want %d", name, got, err, want)

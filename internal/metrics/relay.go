@@ -29,6 +29,7 @@ type Relay struct {
 	certificate prometheus.Counter // of reload errors
 	attempts    []counters[Result] // of the first attempt, the second and so on
 	endToEnd    prometheus.Observer
+	repeats     prometheus.Counter
 	deadLetters map[policy.Reason]counters[policy.Class]
 	reviews     counters[policy.Class]
 	malformed   counters[string]
@@ -54,6 +55,7 @@ func (m *Metrics) Relay(name string, steps int, rules ...policy.Rule) *Relay {
 		endToEnd:    m.endToEnd.WithLabelValues(name),
 		limited:     m.limitedFailures.WithLabelValues(name),
 		failures:    failures(rules),
+		repeats:     m.repeats.WithLabelValues(name),
 		deadLetters: make(map[policy.Reason]counters[policy.Class]),
 		halted:      make(map[status.HaltState]prometheus.Gauge),
 	}
@@ -165,6 +167,10 @@ func (r *Relay) DeadLettered(reason policy.Reason, class policy.Class) {
 // Reviewed counts a record that the review topic acknowledged. class is that of its last
 // failure.
 func (r *Relay) Reviewed(class policy.Class) { r.reviews.inc(class) }
+
+// Repeated counts a record that failed in the last tier and that the same acknowledged
+// again.
+func (r *Relay) Repeated() { r.repeats.Inc() }
 
 // MalformedHeader counts a header, by name, that is taken for absent.
 func (r *Relay) MalformedHeader(header string) { r.malformed.inc(header) }

@@ -17,11 +17,12 @@ type Tier struct {
 	relay, label string
 
 	windowRecords, windowBytes prometheus.Gauge
-	completedSet               prometheus.Gauge
+	completedSet, unfinished   prometheus.Gauge
 	paused                     map[Pause]prometheus.Gauge
 	deliveries                 deliveries
 	duration, lateness         prometheus.Observer
 	escalations, reparks       prometheus.Counter
+	throttled, inPlace         prometheus.Counter
 	foreign                    prometheus.Counter
 	committed, commitErrors    prometheus.Counter
 	metadata                   counters[MetadataFault]
@@ -46,6 +47,7 @@ func (r *Relay) Tier(label string) *Tier {
 		windowRecords: m.windowRecords.WithLabelValues(r.name, label),
 		windowBytes:   m.windowBytes.WithLabelValues(r.name, label),
 		completedSet:  m.completedSet.WithLabelValues(r.name, label),
+		unfinished:    m.unfinished.WithLabelValues(r.name, label),
 		paused:        paused,
 		deliveries: newDeliveries(r.failures, func(d delivery) prometheus.Counter {
 			return m.deliveries.WithLabelValues(r.name, label, string(d.result), text(d.class), text(d.kind))
@@ -54,6 +56,8 @@ func (r *Relay) Tier(label string) *Tier {
 		lateness:     m.lateness.WithLabelValues(r.name, label),
 		escalations:  m.escalations.WithLabelValues(r.name, label),
 		reparks:      m.reparks.WithLabelValues(r.name, label),
+		throttled:    m.throttled.WithLabelValues(r.name, label),
+		inPlace:      m.inPlace.WithLabelValues(r.name, label),
 		foreign:      m.foreignRecords.WithLabelValues(r.name, label),
 		committed:    m.commits.WithLabelValues(r.name, label, "ok"),
 		commitErrors: m.commits.WithLabelValues(r.name, label, "error"),
@@ -64,8 +68,8 @@ func (r *Relay) Tier(label string) *Tier {
 	}
 }
 
-// Attempt counts one POST. held says that a failure was not judged: the record
-// waits where it is and no attempt is spent.
+// Attempt counts one POST. held says that a failure spent no attempt: the record makes
+// the same one again.
 func (t *Tier) Attempt(o policy.Outcome, held bool) {
 	t.duration.Observe(o.Duration.Seconds())
 	t.deliveries.inc(delivery{ResultOf(o, held), o.Class, o.Kind})
@@ -81,6 +85,13 @@ func (t *Tier) Escalated() { t.escalations.Inc() }
 // Reparked counts a record of this tier that another topic, or the tail of the same one,
 // acknowledged without an attempt.
 func (t *Tier) Reparked() { t.reparks.Inc() }
+
+// Throttled counts a record of this tier that the topic acknowledged in which it waits, as
+// the endpoint has asked for time.
+func (t *Tier) Throttled() { t.throttled.Inc() }
+
+// InPlace counts a failed POST that is made again in the record's place.
+func (t *Tier) InPlace() { t.inPlace.Inc() }
 
 // Foreign counts a record that was skipped because it belongs to another group.
 func (t *Tier) Foreign() { t.foreign.Inc() }

@@ -18,6 +18,7 @@ type Window struct {
 	Records      int
 	Bytes        int64
 	CompletedSet float64       // the fullest of the partitions' rooms for the completed set: 1 or more was cut
+	Repeating    float64       // the share of max_unfinished that the fullest partition has; 0: nothing is bounded
 	Paused       map[Pause]int // partitions that are not read further, for want of room
 }
 
@@ -37,6 +38,7 @@ func (t *Tier) SetWindow(w Window) {
 	t.windowRecords.Set(float64(w.Records))
 	t.windowBytes.Set(float64(w.Bytes))
 	t.completedSet.Set(w.CompletedSet)
+	t.unfinished.Set(w.Repeating)
 	for pause, gauge := range t.paused {
 		gauge.Set(float64(w.Paused[pause]))
 	}

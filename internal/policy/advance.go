@@ -7,11 +7,13 @@ import (
 )
 
 // Advance returns the state that travels on with a record after an attempt that d
-// forwards or dead-letters; target is the topic that it is written to. Late stays:
-// it already includes the attempt's. A record that is done or held goes nowhere,
-// its state is returned as it is.
+// forwards, moves or dead-letters; target is the topic that it is written to. Late
+// already includes the attempt's, and what the budget is not charged with is added. A
+// record that is done or held goes nowhere, its state is returned as it is; but one
+// that is throttled, and waits in its window, has this in its state too.
 func Advance(state record.State, o Outcome, d Decision, target string, now time.Time) record.State {
-	if d.Action != ActionForward && d.Action != ActionDeadLetter {
+	moved := o.Treatment == TreatThrottle && !d.NotBefore.IsZero()
+	if d.Action != ActionForward && d.Action != ActionDeadLetter && !moved {
 		return state
 	}
 	now = milli(now)
@@ -23,13 +25,20 @@ func Advance(state record.State, o Outcome, d Decision, target string, now time.
 		state.FirstFailure = now
 	}
 	state.NotBefore = d.NotBefore
-	state.Trace = state.Trace.Fail(target, now)
+	state.Late = plus(max(state.Late, 0), d.Uncharged)
 	state.Last = record.Failure{
 		Class:  string(o.Class),
 		Status: o.Status,
 		Kind:   string(o.Kind),
 		Error:  o.Error,
 		At:     now,
+	}
+	switch {
+	case d.Action == ActionHold:
+	case moved:
+		state.Trace = state.Trace.Move(target, now)
+	default:
+		state.Trace = state.Trace.Fail(target, now)
 	}
 	return state
 }

@@ -93,7 +93,7 @@ func TestAdvanceOversizeEqualsTheForwardElsewhere(t *testing.T) {
 }
 
 func TestAdvanceKeepsWhatStays(t *testing.T) {
-	for _, class := range []Class{ClassNone, ClassEndpoint, ClassThrottled} {
+	for _, class := range []Class{ClassNone, ClassEndpoint} {
 		o := Outcome{Verdict: VerdictOf(class)}
 		requireState(t, known(1), Advance(known(1), o, Decide(schedule(), known(1), o, now, 0.5), "loans", now))
 	}

@@ -20,6 +20,11 @@ type Config struct {
 	Budget      time.Duration `mapstructure:"budget"`       // 0: sum of delays × (1 + jitter) + N × endpoint.timeout
 	Lifetime    time.Duration `mapstructure:"lifetime"`     // from the first failure, absolute
 	ExpireAfter time.Duration `mapstructure:"expire_after"` // from the record's own timestamp; 0 is never
+
+	InPlace       InPlace `mapstructure:"in_place"`
+	OnExhausted   string  `mapstructure:"on_exhausted"`   // dead_letter, or repeat_last: the last tier again, without an end
+	MaxUnfinished int     `mapstructure:"max_unfinished"` // with repeat_last: of a partition of the last tier, 1 to 1,000,000
+	MaxReplays    int     `mapstructure:"max_replays"`    // a record that was replayed so often ends at its next failure; 0 to 1000
 }
 
 // Tiers is the configured list of tiers, or "auto", which makes them from the
@@ -49,7 +54,11 @@ type Backoff struct {
 // DefaultConfig returns the defaults of all keys that have one; the tiers have
 // none.
 func DefaultConfig() Config {
-	return Config{Jitter: 0.2, Lifetime: 72 * time.Hour}
+	return Config{
+		Jitter: 0.2, Lifetime: 72 * time.Hour,
+		InPlace:     InPlace{Attempts: 1, Delay: 200 * time.Millisecond},
+		OnExhausted: onExhaustedDeadLetter, MaxReplays: 10,
+	}
 }
 
 // Topic returns the name of a tier's topic: the configured one, else
@@ -77,6 +86,14 @@ func (c Config) Schedule(timeout time.Duration, limited int) (Schedule, []error)
 		Lifetime:        c.Lifetime,
 		ExpireAfter:     c.ExpireAfter,
 		LimitedAttempts: limited,
+		InPlace:         c.InPlace,
+		MaxReplays:      c.MaxReplays,
+		RepeatLast:      c.OnExhausted == onExhaustedRepeatLast,
+		MaxUnfinished:   c.MaxUnfinished,
+	}
+	if s.RepeatLast {
+		s.Budget, s.Lifetime = math.MaxInt64, math.MaxInt64
+		return s, nil
 	}
 	if s.Budget == 0 {
 		s.Budget = defaultBudget(steps, timeout)
@@ -84,7 +101,8 @@ func (c Config) Schedule(timeout time.Duration, limited int) (Schedule, []error)
 	return s, nil
 }
 
-// validate reports what is wrong with the keys that are not about single tiers.
+// validate reports what is wrong with the keys that are not about single tiers. steps is
+// nil if the tiers are wrong.
 func (c Config) validate(steps []Step) []error {
 	errs := append(c.checkPark(), checkJitter("jitter", c.Jitter)...)
 	switch {
@@ -100,7 +118,7 @@ func (c Config) validate(steps []Step) []error {
 	if c.ExpireAfter < 0 {
 		errs = append(errs, fmt.Errorf("expire_after: %v is negative; 0s means never", c.ExpireAfter))
 	}
-	return errs
+	return append(append(errs, c.InPlace.validate()...), c.checkEnd(steps)...)
 }
 
 // defaultBudget is what a record needs that waits the longest in every tier and

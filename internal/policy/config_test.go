@@ -122,7 +122,10 @@ func TestScheduleMakesSteps(t *testing.T) {
 			if len(errs) > 0 {
 				t.Fatalf("errors %v", errs)
 			}
-			want := Schedule{Steps: tt.steps, Budget: tt.budget, Lifetime: 72 * time.Hour, LimitedAttempts: 3}
+			want := Schedule{
+				Steps: tt.steps, Budget: tt.budget, Lifetime: 72 * time.Hour, LimitedAttempts: 3,
+				InPlace: InPlace{Attempts: 1, Delay: 200 * time.Millisecond}, MaxReplays: 10,
+			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("schedule (-want +got):\n%s", diff)
 			}

@@ -22,13 +22,14 @@ const (
 	ReasonExpired   Reason = "expired"   // it expired before it could be delivered
 	ReasonOversize  Reason = "oversize"  // it does not fit the next topic
 	ReasonLoop      Reason = "loop"      // its failure marks fill the schedule, its x-attempt does not
+	ReasonReplays   Reason = "replays"   // it failed, and was replayed max_replays times
 )
 
 // Reasons returns the closed set of reasons, without ReasonNone.
 func Reasons() []Reason {
 	return []Reason{
 		ReasonRejected, ReasonConflict, ReasonExhausted, ReasonLimited, ReasonBudget,
-		ReasonLifetime, ReasonExpired, ReasonOversize, ReasonLoop,
+		ReasonLifetime, ReasonExpired, ReasonOversize, ReasonLoop, ReasonReplays,
 	}
 }
 
@@ -41,6 +42,7 @@ const (
 	ActionForward                  // write it to tier Decision.Step
 	ActionDeadLetter               // write it to the dead-letter topic, or to Decision.DLT
 	ActionHold                     // nothing was judged: it waits where it is
+	ActionMove                     // no attempt was spent: write it to Decision.Place, where it waits
 	ActionRepark                   // no attempt was made: write it to the tail of Decision.Place
 )
 
@@ -49,11 +51,19 @@ type Decision struct {
 	Action    Action
 	Reason    Reason        // of a dead letter
 	DLT       string        // of a dead letter: the topic that it goes to in place of the relay's dead-letter topic; empty: that one
-	Step      int           // attempts made, this one included: a forward's tier, 1-based; 0 if done or held
-	Delay     time.Duration // of a forward: jittered, perhaps shortened
-	NotBefore time.Time     // of a forward: now + Delay rounded up to a millisecond; of a dead letter: now
-	Place     int           // of a re-park: where it waits on, see Schedule.Rests
+	Step      int           // attempts spent, of a failure with this one: a forward's tier, 1-based; 0 if done or held
+	Repeat    bool          // of a forward: it goes to the last tier again, one more attempt is spent than Step
+	Delay     time.Duration // until NotBefore, but for its rounding: jittered, perhaps shortened, or as long as the endpoint asked
+	Uncharged time.Duration // the part of Delay that the budget is not charged with
+	NotBefore time.Time     // now + Delay rounded up to a millisecond; of a dead letter: now; of a hold: zero is now
+	Place     int           // of a move and a re-park: where it waits, see Schedule.Rests
 	Cause     Cause         // of a re-park
+}
+
+// Spends reports whether an attempt is spent by the decision: else the record makes the
+// same attempt again.
+func (d Decision) Spends() bool {
+	return d.Action != ActionHold && d.Action != ActionMove && d.Action != ActionRepark
 }
 
 // Decide judges one attempt. state is the record's before the attempt, with Late
@@ -62,31 +72,36 @@ type Decision struct {
 //
 // Whatever state claims, a record that keeps failing is dead-lettered: its position
 // grows with every attempt, and so do its failure marks if something on its way
-// resets x-attempt.
+// resets x-attempt. The one exception is Schedule.RepeatLast.
 func Decide(s Schedule, state record.State, o Outcome, now time.Time, uniform float64) Decision {
 	switch o.Treatment {
 	case TreatDone:
 		return Decision{Action: ActionDone}
-	case TreatHold, TreatStop, TreatThrottle:
+	case TreatHold, TreatStop:
 		return Decision{Action: ActionHold}
+	case TreatThrottle:
+		return throttle(s, state, o, now, uniform)
 	}
 	made := s.position(state.Attempt) + 1
 	age := sinceFirstFailure(state, now)
 	if r := verdict(s, state, o.Verdict, made, age); r != ReasonNone {
 		return deadLetter(r, made, now).apart(s, o.Verdict)
 	}
-	delay, ok := s.delay(made, age-max(state.Late, 0), uniform)
+	step := min(made, len(s.Steps))
+	delay, ok := s.delay(step, age-max(state.Late, 0), uniform)
 	if !ok {
 		return deadLetter(ReasonBudget, made, now)
 	}
-	return Decision{Action: ActionForward, Step: made, Delay: delay, NotBefore: ceilMilli(now.Add(delay))}
+	d := Decision{Action: ActionForward, Step: step, Repeat: made > step, Delay: max(delay, o.Wait)}
+	d.Uncharged, d.NotBefore = d.Delay-delay, ceilMilli(now.Add(d.Delay))
+	return d
 }
 
 // Final reports whether a record ends because it failed once more, and not because of what
 // its last failure says.
 func (d Decision) Final() bool {
 	switch d.Reason {
-	case ReasonExhausted, ReasonLimited, ReasonBudget, ReasonLifetime, ReasonLoop:
+	case ReasonExhausted, ReasonLimited, ReasonBudget, ReasonLifetime, ReasonLoop, ReasonReplays:
 		return true
 	}
 	return false
@@ -95,7 +110,15 @@ func (d Decision) Final() bool {
 // Oversize returns the decision for a record that does not fit the topic that d
 // sends it to: the attempt was made all the same.
 func (d Decision) Oversize(now time.Time) Decision {
-	return deadLetter(ReasonOversize, d.Step, now)
+	return deadLetter(ReasonOversize, d.spent(), now)
+}
+
+// spent returns how many attempts are made once a forward is acknowledged.
+func (d Decision) spent() int {
+	if d.Repeat {
+		return d.Step + 1
+	}
+	return d.Step
 }
 
 // verdict returns why a failed record ends here, whatever its next wait would be,
@@ -106,8 +129,12 @@ func verdict(s Schedule, state record.State, v Verdict, made int, age time.Durat
 		return ReasonRejected
 	case v.Treatment == TreatReview:
 		return ReasonConflict
+	case state.Replays > 0 && state.Replays >= s.MaxReplays:
+		return ReasonReplays
 	case v.Treatment != TreatRetry && state.Limited >= s.LimitedAttempts-1:
 		return ReasonLimited
+	case s.RepeatLast: // no attempt is the last one, and no age is too high
+		return ReasonNone
 	case made > steps:
 		return ReasonExhausted
 	case state.Trace.Failures() >= steps:
@@ -146,6 +173,9 @@ func sinceFirstFailure(state record.State, now time.Time) time.Duration {
 // and no half is negative, so a budget that is overspent allows none.
 func (s Schedule) delay(step int, elapsed time.Duration, uniform float64) (time.Duration, bool) {
 	tier := s.Steps[step-1]
+	if s.RepeatLast {
+		return tier.wait(uniform), true
+	}
 	remaining := s.Budget - max(elapsed, 0)
 	delay := tier.wait(uniform)
 	if delay > remaining {

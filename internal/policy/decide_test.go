@@ -60,7 +60,6 @@ func TestDecide(t *testing.T) {
 		{"delivered", ClassNone, failed(2, time.Second), Decision{Action: ActionDone}},
 		{"delivered past everything", ClassNone, failed(9, 100*time.Hour), Decision{Action: ActionDone}},
 		{"endpoint holds", ClassEndpoint, failed(9, 100*time.Hour), Decision{Action: ActionHold}},
-		{"throttled holds", ClassThrottled, failed(9, 100*time.Hour), Decision{Action: ActionHold}},
 		{"invalid", ClassInvalid, record.State{}, dead(ReasonRejected, 1)},
 		{"invalid outweighs exhausted", ClassInvalid, failed(3, time.Second), dead(ReasonRejected, 4)},
 		{"conflict", ClassConflict, failed(1, time.Second), dead(ReasonConflict, 2)},

@@ -21,6 +21,10 @@ type Schedule struct {
 	ExpireAfter     time.Duration   // from the origin's timestamp; 0 is never
 	LimitedAttempts int             // failures of class unknown that a record may have
 	Review          string          // topic of the records that a person has to look at; empty: they are dead letters like others
+	InPlace         InPlace
+	MaxReplays      int  // a record that was replayed so often, once at least, has no further step
+	RepeatLast      bool // the last step, of at least one, is repeated: neither attempts nor budget nor lifetime end a walk
+	MaxUnfinished   int  // with RepeatLast: of a partition of the last tier; see Decision.Bound
 }
 
 // LeastDelay returns a lower bound of every wait that Decide gives a record for a
@@ -34,8 +38,8 @@ func (s Schedule) LeastDelay(step int) time.Duration {
 	}
 	t := s.Steps[step-1]
 	// A record is younger than its lifetime when it is forwarded. A budget that then
-	// still holds the longest wait shortens none.
-	if s.Budget-s.Lifetime >= t.wait(1) {
+	// still holds the longest wait shortens none. What repeats has no budget.
+	if s.RepeatLast || s.Budget-s.Lifetime >= t.wait(1) {
 		return t.wait(0)
 	}
 	return min(t.wait(0), t.half())

@@ -21,7 +21,7 @@ const (
 // Source says where a record was read, and what its topic implies for a header
 // that it lacks.
 type Source struct {
-	Main       bool          // nothing in a header is retryd's, only the id sources count
+	Main       bool          // nothing in a header is retryd's, only the id sources and x-replay-count count
 	Step       int           // attempts made if x-attempt is absent: 0 on main, i in tier i
 	MaxAttempt int           // a larger x-attempt is clamped to it
 	Delay      time.Duration // of a tier: x-not-before, if absent, is timestamp + Delay
@@ -45,7 +45,7 @@ type Problem struct {
 func Decode(r *Record, src Source) (State, []Problem) {
 	d := decoder{r: r, src: src, latest: src.Now.Add(maxAhead)}
 	origin := Position{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Timestamp: r.Timestamp}
-	s := State{Attempt: min(src.Step, src.MaxAttempt)}
+	s := State{Attempt: min(src.Step, src.MaxAttempt), Replays: replays(r.Headers)}
 	if src.Main {
 		s.Trace = Begin("main", r.Timestamp)
 		d.ignoreOwn()

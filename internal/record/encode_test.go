@@ -165,6 +165,7 @@ func TestConsumerGroup(t *testing.T) {
 func TestStateSurvivesARoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, foreign := drawState(t), drawForeign(t)
+		s.Replays = replays(foreign)
 		fromMain := rapid.Bool().Draw(t, "from main")
 		from := &Record{Headers: foreign}
 		if !fromMain {

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"math"
 	"slices"
 	"strings"
 )
@@ -31,6 +32,11 @@ const (
 	HeaderError         = "x-error"           // one line of at most 256 bytes
 	HeaderLastFailureAt = "x-last-failure-at" // epoch ms
 )
+
+// HeaderReplayCount is how often a record was replayed. It is read on main too, where a
+// replay may go. Only a replay writes it: a hop carries it like a foreign header, and one
+// that is no number may be somebody else's.
+const HeaderReplayCount = "x-replay-count"
 
 // The headers that only a dead letter carries.
 const (
@@ -83,4 +89,11 @@ func FormatConsumer(relay, group string) string { return relay + "/" + group }
 func ConsumerGroup(consumer string) string {
 	_, group, _ := strings.Cut(consumer, "/")
 	return group
+}
+
+// replays returns the count of x-replay-count; 0 if it is none.
+func replays(headers []Header) int {
+	value, _ := Find(headers, HeaderReplayCount)
+	n, _ := decimal(value, math.MaxInt32)
+	return int(n)
 }

@@ -43,7 +43,8 @@ type State struct {
 	Limited      int           // failures of class unknown so far
 	FirstFailure time.Time     // never changes once it is set
 	NotBefore    time.Time     // earliest delivery, absolute; zero means now
-	Late         time.Duration // summed lateness of the judged attempts, milliseconds
+	Late         time.Duration // summed lateness of the judged attempts, and other waits that no budget is charged with, milliseconds
+	Replays      int           // how often it was replayed out of a dead-letter topic
 	Trace        Trace         // where the record has been
 	EventID      string        // stable over attempts, tiers, instances and replays
 	Origin       Position

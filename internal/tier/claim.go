@@ -76,6 +76,7 @@ type claim struct {
 	asked     bool          // run is to look at what it holds
 	seen      snapshot      // when it last did
 	measured  measured      // by the measurement before
+	end       int64         // behind the last record that was moved to the tail of this partition
 }
 
 func newClaim(s *session, partition int32, start int64) *claim {

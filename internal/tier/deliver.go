@@ -87,7 +87,7 @@ func (r *Relay) act(j *job, outcome policy.Outcome, ruling forward.Ruling, late,
 	case policy.ActionDone:
 		j.claim.complete(j)
 	case policy.ActionHold: // behind what is due already, so that probes rotate
-		j.claim.giveBack(j, now.Add(again))
+		r.hold(j, state, outcome, d, now, again)
 	default:
 		to := r.routes.Load().target(d)
 		r.conclude(j, &move{
@@ -103,17 +103,19 @@ func (r *Relay) decide(j *job, o *policy.Outcome, ruling forward.Ruling, late ti
 	state := j.state
 	switch ruling {
 	case forward.Hold:
-		return state, policy.Decision{Action: policy.ActionHold}
+		return r.unjudged(state, *o, late, now)
 	case forward.Blame:
 		state, *o = policy.Blame(r.schedule, state, *o)
+		state.Late += late
+		return state, policy.Decide(r.schedule, state, *o, now, r.uniform())
 	}
 	state.Late += late
-	return state, policy.Decide(r.schedule, state, *o, now, r.uniform())
+	return state, r.judge(j, state, *o, now)
 }
 
 // attempted counts an attempt.
 func (c *consumer) attempted(j *job, o policy.Outcome, d policy.Decision, now time.Time) {
-	held := d.Action == policy.ActionHold
+	held := !d.Spends()
 	c.metrics.Attempt(o, held)
 	c.relay.metrics.Answer(o, held)
 	c.relay.metrics.Attempt(j.state.Attempt+1, metrics.ResultOf(o, held))

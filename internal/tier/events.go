@@ -38,8 +38,18 @@ func (c *consumer) logAttempt(j *job, o policy.Outcome, late time.Duration) {
 			zap.String(logging.FieldError, c.relay.hide.Text(record.HeaderError, o.Error)),
 			zap.Duration(logging.FieldDuration, o.Duration),
 			zap.Duration(logging.FieldLate, late),
+			inPlace(j),
 		)...)
 	}
+}
+
+// inPlace tells how often a record was POSTed again in its place, this time or next
+// time included.
+func inPlace(j *job) zap.Field {
+	if j.again == 0 {
+		return zap.Skip()
+	}
+	return zap.Int(logging.FieldInPlace, j.again)
 }
 
 // moved counts and tells of a record that another topic has acknowledged.
@@ -53,7 +63,7 @@ func (c *consumer) moved(j *job, offset int64) {
 		c.relay.countDeadLetter(m)
 		c.logMove(j, logging.DeadLetter, zap.Int64(logging.FieldDLTOffset, offset))
 	default:
-		c.metrics.Escalated()
+		c.countForward(m.decision)
 		c.logMove(j, logging.Forward, zap.Skip())
 	}
 }
@@ -68,10 +78,21 @@ func (r *Relay) countDeadLetter(m *move) {
 	r.metrics.DeadLettered(m.decision.Reason, class)
 }
 
+func (c *consumer) countForward(d policy.Decision) {
+	switch {
+	case d.Action == policy.ActionMove:
+		c.metrics.Throttled()
+	case d.Repeat:
+		c.relay.metrics.Repeated()
+	default:
+		c.metrics.Escalated()
+	}
+}
+
 func (c *consumer) logMove(j *job, verb string, written zap.Field) {
 	m, hide := j.move, c.relay.hide
 	if line := c.relay.log.Check(zap.InfoLevel, verb); line != nil {
-		line.Write(c.fields(j, m.state.Attempt,
+		line.Write(c.fields(j, attemptOf(m),
 			zap.String(logging.FieldNext, m.to.topic), written,
 			zap.Duration(logging.FieldDelay, m.decision.Delay),
 			zap.Time(logging.FieldNotBefore, m.decision.NotBefore),

@@ -46,4 +46,3 @@ func (r *Relay) sendHeld(j *job) {
 	m.final = false
 	r.send(j)
 }
-

@@ -117,4 +117,3 @@ func TestWithoutABreakerFailuresAreFinalAtOnce(t *testing.T) {
 		}
 	})
 }
-

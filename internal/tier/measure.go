@@ -213,6 +213,7 @@ func (s *session) noteWindow() {
 		n, size := c.records()
 		used, pause := c.room()
 		w.Add(n, size, used, pause)
+		w.Repeating = max(w.Repeating, c.repeating())
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -45,10 +45,15 @@ func (r *Relay) sent(j *job, offset int64, err error) {
 	case err == nil:
 		r.unstick(m, r.over)
 		j.claim.consumer.moved(j, offset)
+		j.claim.wrote(m, offset)
 		j.claim.complete(j)
 	case m.decision.Action == policy.ActionRepark:
 		r.metrics.ProduceError(m.to.label)
 		r.stays(j, err)
+	case m.decision.Action == policy.ActionMove && errors.Is(err, kafka.ErrTooLarge):
+		r.metrics.ProduceError(m.to.label)
+		r.unstick(m, r.over)
+		r.waitsHere(j, err)
 	case errors.Is(err, kafka.ErrTooLarge) && !(m.to.dlt && m.trimmed):
 		r.metrics.ProduceError(m.to.label)
 		r.unstick(m, r.over)
@@ -90,7 +95,7 @@ func (r *Relay) deadLetterOversize(j *job) {
 		dlt := r.routes.Load().dlt
 		m.state.Trace = j.state.Trace.Fail(dlt.topic, now)
 		m.decision, m.to, m.at = m.decision.Oversize(now), dlt, now
-		m.state.NotBefore = m.decision.NotBefore
+		m.state.NotBefore, m.state.Attempt = m.decision.NotBefore, m.decision.Step
 	}
 	m.trimmed = true
 	r.send(j)

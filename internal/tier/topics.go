@@ -29,7 +29,7 @@ func (rt *routes) target(d policy.Decision) *target {
 	switch d.Action {
 	case policy.ActionForward:
 		return rt.tiers[d.Step-1]
-	case policy.ActionRepark:
+	case policy.ActionMove, policy.ActionRepark:
 		return rt.tiers[d.Place-1]
 	}
 	if t := rt.apart[d.DLT]; t != nil {

@@ -77,6 +77,16 @@ func (o *Offsets) Low() int64 {
 // Pending returns how many offsets were fetched and are not completed.
 func (o *Offsets) Pending() int { return o.pending }
 
+// Unfinished returns how many offsets before end are not known to be completed: those
+// that are pending, and those that were not fetched yet.
+func (o *Offsets) Unfinished(end int64) int64 {
+	unread := max(0, end-o.next)
+	for _, r := range Clip(o.restored, o.next, end) {
+		unread -= r.To - r.From
+	}
+	return int64(o.pending) + unread
+}
+
 // find returns the index of the page that covers an offset. What completes is often
 // near to what completed before.
 func (o *Offsets) find(offset int64) (int, bool) {

@@ -278,3 +278,25 @@ func filledOffsets(n int, every int64) (offsets *Offsets, next int64) {
 	}
 	return offsets, next
 }
+
+func TestUnfinishedCountsWhatIsNotKnownToBeDone(t *testing.T) {
+	o := NewOffsets(10)
+	o.Restore([]Run{{12, 15}, {20, 30}})
+	requireUnfinished := func(what string, end, want int64) {
+		t.Helper()
+		if n := o.Unfinished(end); n != want {
+			t.Errorf("%s: %d before %d, want %d", what, n, end, want)
+		}
+	}
+	requireUnfinished("before anything is fetched", 10, 0)
+	requireUnfinished("without those that were completed", 25, 7) // 10, 11, 15 to 19
+	for _, offset := range []int64{10, 11, 12, 16} {              // 13 to 15 never come
+		if _, err := o.Fetched(offset); err != nil {
+			t.Fatal(err)
+		}
+	}
+	requireUnfinished("behind a gap", 25, 6) // 10, 11, 16, 17 to 19
+	requireUnfinished("an end that was measured too early", 12, 3)
+	o.Complete(11)
+	requireUnfinished("one is done", 25, 5)
+}

@@ -1,0 +1,51 @@
+package tier
+
+import (
+	"time"
+
+	"github.com/retryd/retryd/internal/policy"
+)
+
+// With on_exhausted: repeat_last, the unfinished records of each partition of the last tier
+// are bounded where they fail. They are counted by what its owner knows without asking:
+// what it has read and not completed, and what is not read up to the end as it was measured
+// last, at most some seconds ago, or as its own writes have moved it since. Markers and
+// aborted records that are not read yet count too. A record that fails elsewhere, as one
+// that was throttled into a park topic, is not counted before it is back.
+
+// bound decides whether a record may repeat its last step.
+func (r *Relay) bound(j *job, d policy.Decision, now time.Time) policy.Decision {
+	if j.claim.consumer.source.place != d.Step {
+		return d
+	}
+	return d.Bound(r.schedule, j.claim.unfinished(), now)
+}
+
+// unfinished returns how many records of the partition are not done, those in flight
+// included.
+func (c *claim) unfinished() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.offsets.Unfinished(max(c.measured.end, c.end))
+}
+
+// wrote notes that a move was acknowledged with an offset: where it went to the tail of
+// its own partition, that ends behind it.
+func (c *claim) wrote(m *move, offset int64) {
+	if m.to.topic != c.consumer.source.topic {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.end = max(c.end, offset+1)
+}
+
+// repeating returns which share of max_unfinished the partition has; 0 if that bounds
+// nothing there.
+func (c *claim) repeating() float64 {
+	s := c.relay.schedule
+	if !s.RepeatLast || c.consumer.source.place != len(s.Steps) {
+		return 0
+	}
+	return float64(c.unfinished()) / float64(s.MaxUnfinished)
+}
