@@ -76,6 +76,7 @@ type claim struct {
 	asked     bool          // run is to look at what it holds
 	seen      snapshot      // when it last did
 	measured  measured      // by the measurement before
+	excess    int           // records that may not repeat, and are not acknowledged as dead letters yet
 	end       int64         // behind the last record that was moved to the tail of this partition
 }
 

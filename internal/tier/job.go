@@ -16,6 +16,7 @@ type job struct {
 	chosen   bool             // by a sweep that goes on, to be re-parked
 	state    record.State     // written under the claim's mu
 	again    int              // POSTs that it gets or got in its place beside the first; its worker uses it
+	excess   bool             // it may not repeat its last step; written under the claim's mu
 	due      int64            // epoch ms; when it may be let out
 	size     int64            // bytes charged to the window
 	place    int              // among the claim's jobs that are outside, from 1; 0: it is held

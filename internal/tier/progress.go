@@ -21,6 +21,9 @@ func (c *claim) complete(j *job) {
 	c.mu.Lock()
 	c.offsets.Complete(j.record.Offset)
 	c.share.Release(j.size)
+	if j.excess {
+		c.excess--
+	}
 	if j.move != nil {
 		c.count(j.move, -1)
 	}

@@ -13,20 +13,26 @@ import (
 // aborted records that are not read yet count too. A record that fails elsewhere, as one
 // that was throttled into a park topic, is not counted before it is back.
 
-// bound decides whether a record may repeat its last step.
+// bound decides whether a record may repeat its last step. One that may not is finished
+// from then on: of many that fail together no more end than must.
 func (r *Relay) bound(j *job, d policy.Decision, now time.Time) policy.Decision {
-	if j.claim.consumer.source.place != d.Step {
+	c := j.claim
+	if c.consumer.source.place != d.Step {
 		return d
 	}
-	return d.Bound(r.schedule, j.claim.unfinished(), now)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if d = d.Bound(r.schedule, c.unfinished(), now); d.Action == policy.ActionDeadLetter {
+		j.excess = true
+		c.excess++
+	}
+	return d
 }
 
 // unfinished returns how many records of the partition are not done, those in flight
-// included.
+// included. The caller holds mu.
 func (c *claim) unfinished() int64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.offsets.Unfinished(max(c.measured.end, c.end))
+	return c.offsets.Unfinished(max(c.measured.end, c.end)) - int64(c.excess)
 }
 
 // wrote notes that a move was acknowledged with an offset: where it went to the tail of
@@ -47,5 +53,7 @@ func (c *claim) repeating() float64 {
 	if !s.RepeatLast || c.consumer.source.place != len(s.Steps) {
 		return 0
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	return float64(c.unfinished()) / float64(s.MaxUnfinished)
 }

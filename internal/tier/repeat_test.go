@@ -72,6 +72,8 @@ func TestUnfinishedAreCountedWithoutAsking(t *testing.T) {
 	defer r.stop()
 	count := func(what string, want int64) {
 		t.Helper()
+		r.mu.Lock()
+		defer r.mu.Unlock()
 		if n := r.unfinished(); n != want {
 			t.Errorf("%s: %d unfinished, want %d", what, n, want)
 		}
@@ -100,11 +102,32 @@ func TestBoundCountsWhereTheLastTierIs(t *testing.T) {
 		r := newStoppedRig(t, source{topic: "orders.retry.3", label: "3", place: place, step: 3}, windowOf(100))
 		r.relay.schedule.RepeatLast, r.relay.schedule.MaxUnfinished = true, 1
 		r.end = 2
-		if d := r.relay.bound(&job{claim: r.claim}, repeat, time.Now()); d.Action != want {
-			t.Errorf("place %d: %+v, want action %d", place, d, want)
-		}
 		if share := r.repeating(); share != map[bool]float64{true: 2}[place == 3] {
 			t.Errorf("place %d: %v of the bound", place, share)
 		}
+		if d := r.relay.bound(&job{claim: r.claim}, repeat, time.Now()); d.Action != want {
+			t.Errorf("place %d: %+v, want action %d", place, d, want)
+		}
+	}
+}
+
+// TestNoMoreEndThanMust: of those that fail at one time, as many as are too many.
+func TestNoMoreEndThanMust(t *testing.T) {
+	r, last, _ := repeating(t, 2)
+	defer r.stop()
+	slow := &slowWriter{}
+	rt := *r.relay.routes.Load()
+	rt.dlt = &target{writer: slow, topic: "orders.DLT", partitions: 1, dlt: true}
+	r.relay.routes.Store(&rt)
+	a, b, c := r.readNow(t), r.readNow(t), r.readNow(t)
+	r.failed(a) // dead, but not acknowledged
+	r.failed(b)
+	r.failed(c)
+	if len(last.written()) != 2 || r.excess != 1 {
+		t.Errorf("%d records repeat, %d end; want 2 and 1", len(last.written()), r.excess)
+	}
+	slow.done(0, nil)
+	if r.excess != 0 {
+		t.Errorf("%d records end, want none any more", r.excess)
 	}
 }

@@ -107,18 +107,21 @@ func (h *history) outcome(r *Report) {
 // early finds requests that arrived before the not-before of the hop they belong
 // to. A hop with x-attempt n holds the record for attempt n+1. If there are
 // several such hops (after a move or a repeat) the earliest counts, since a
-// request does not say which of them it came from.
+// request does not say which of them it came from; but none that was written after
+// an answer that spends no attempt, and so after the request.
 func (h *history) early(tiers []Tier, r *Report) {
-	due := map[int]time.Time{} // by Retryd-Attempt
-	for _, hop := range h.hops {
-		attempt := hopAttempt(hop, tiers) + 1
-		notBefore := hopNotBefore(hop, tiers)
-		if known, ok := due[attempt]; !ok || notBefore.Before(known) {
-			due[attempt] = notBefore
-		}
-	}
 	for _, call := range h.calls {
-		if notBefore, ok := due[call.Attempt]; ok && call.Arrived.Before(notBefore) {
+		var due []time.Time
+		for _, hop := range h.hops {
+			later := !spends(call) && !hop.Timestamp.Before(call.Arrived.Truncate(time.Millisecond))
+			if hopAttempt(hop, tiers)+1 == call.Attempt && !later {
+				due = append(due, hopNotBefore(hop, tiers))
+			}
+		}
+		if len(due) == 0 {
+			continue
+		}
+		if notBefore := slices.MinFunc(due, time.Time.Compare); call.Arrived.Before(notBefore) {
 			r.Early = append(r.Early, Finding{h.name,
 				fmt.Sprintf("attempt %d arrived %v before its time", call.Attempt, notBefore.Sub(call.Arrived))})
 		}
