@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/retryd/retryd/internal/forward"
 	"github.com/retryd/retryd/internal/logging"
 	"github.com/retryd/retryd/internal/metrics"
 	"github.com/retryd/retryd/internal/policy"
@@ -88,5 +89,16 @@ func TestPostsInPlaceCountForNothingButTheJudgedOne(t *testing.T) {
 	m := tier1.written()[0]
 	if header(m, "x-limited") != "1" || strings.Count(header(m, "x-trace"), ">") != 1 {
 		t.Errorf("x-limited %s, x-trace %s; want one failure", header(m, "x-limited"), header(m, "x-trace"))
+	}
+}
+
+// TestBlamedRecordIsNotPostedAgainInItsPlace: the endpoint has judged it often enough.
+func TestBlamedRecordIsNotPostedAgainInItsPlace(t *testing.T) {
+	r, _, dlt := throttledRig(t)
+	defer r.stop()
+	r.relay.schedule.InPlace = policy.InPlace{Attempts: 3, Delay: time.Millisecond}
+	r.relay.act(r.readNow(t), policy.Outcome{Verdict: policy.VerdictOf(policy.ClassEndpoint)}, forward.Blame, 0, 0)
+	if len(dlt.written()) != 1 || header(dlt.written()[0], "x-reason") != "limited" {
+		t.Errorf("dead letters %v, want one with x-reason limited", dlt.written())
 	}
 }

@@ -176,3 +176,21 @@ func TestClockThatIsSetBackShortensNoThrottledWait(t *testing.T) {
 		t.Errorf("due at %v, want %v", time.UnixMilli(due), d.NotBefore)
 	}
 }
+
+func TestWaitTravelsToTheMillisecond(t *testing.T) {
+	r, tier1, _ := throttledRig(t)
+	defer r.stop()
+	const wait = 90*time.Second + 7*time.Millisecond
+	r.throttled(r.readNow(t), forward.Judge, wait)
+	o := policy.Outcome{Verdict: policy.VerdictOf(policy.ClassTransient), Wait: wait}
+	r.relay.act(r.readNow(t), o, forward.Judge, 0, 0)
+	late := []string{"90007", "89007"} // all of it, and what it adds to the tier's second
+	for i, m := range tier1.written() {
+		if due := header(m, "x-not-before"); due != millis(m.Timestamp.Add(wait+time.Millisecond-1)) || header(m, "x-late-ms") != late[i] {
+			t.Errorf("written at %v: x-not-before %s, x-late-ms %s; want %v later, and %s", m.Timestamp, due, header(m, "x-late-ms"), wait, late[i])
+		}
+	}
+	if len(tier1.written()) != 2 {
+		t.Errorf("%d records in the tier, want 2", len(tier1.written()))
+	}
+}

@@ -67,6 +67,60 @@ func TestThrottledRecordWaitsInATierAndSpendsNoAttempt(t *testing.T) {
 	}
 }
 
+// TestWaitThatTheEndpointAsksForIsHonoured to the millisecond: through a tier that is
+// shorter, and into the park topic that is for such waits.
+func TestWaitThatTheEndpointAsksForIsHonoured(t *testing.T) {
+	t.Parallel()
+	asks := map[string]struct {
+		status int
+		wait   time.Duration
+		mark   string // of the hop
+	}{
+		"throttled":   {http.StatusTooManyRequests, 3 * time.Second, "~"},
+		"unavailable": {http.StatusServiceUnavailable, 2 * time.Second, ">"},
+		"parked":      {http.StatusTooManyRequests, 10 * time.Minute, "~"},
+	}
+	c := newChain(t, embedded(t), 1, func(r harness.Request) harness.Answer {
+		name, _, _ := strings.Cut(r.EventID, "-")
+		if ask := asks[name]; r.Header.Get("Retryd-First-Failure-At") == "" {
+			return harness.Answer{Status: ask.status, Header: http.Header{"Retry-After": {fmt.Sprint(ask.wait.Seconds())}}}
+		}
+		return harness.Answer{}
+	}, 500*time.Millisecond)
+	c.ledger = harness.NewLedger(t, c.addrs, []harness.Tier{{Topic: c.tier(1)}, {Topic: c.parked("1m")}}, c.dlt())
+	for name := range asks {
+		c.write(t, records(name, 1)...)
+	}
+	d := c.run(t, "park: [1m]", "endpoint.breaker: {enabled: false}")
+	harness.WaitFor(t, bound, "the short waits to be over", func() bool {
+		_, accepted := c.endpoint.Counts()
+		return accepted == 2 && len(harness.ReadTopic(t, c.addrs, c.parked("1m"))) == 1
+	})
+	d.Stop(t)
+	report := c.ledger.Close(t, c.endpoint, 0)
+	report.Lost = nil // the one that is parked
+	report.Check(t)
+
+	for _, topic := range []string{c.tier(1), c.parked("1m")} {
+		for _, hop := range harness.ReadTopic(t, c.addrs, topic) {
+			id := header(t, hop, "x-event-id")
+			name, _, _ := strings.Cut(id, "-")
+			ask, due := asks[name], headerTime(t, hop, "x-not-before")
+			if wait := due.Sub(hop.Timestamp); wait < ask.wait || wait > ask.wait+time.Millisecond {
+				t.Errorf("%s waits %v, want %v to the millisecond", name, wait, ask.wait)
+			}
+			if parked := topic != c.tier(1); parked != (name == "parked") || !strings.Contains(header(t, hop, "x-trace"), ask.mark+topic+"@") {
+				t.Errorf("%s waits in %s, its x-trace is %s", name, topic, header(t, hop, "x-trace"))
+			}
+			for _, call := range c.endpoint.Requests() {
+				if call.EventID == id && call.Header.Get("Retryd-First-Failure-At") != "" && call.Arrived.Before(due) {
+					t.Errorf("%s arrived at %v, before %v", name, call.Arrived, due)
+				}
+			}
+		}
+	}
+}
+
 func TestFirstAttemptIsMadeInPlaceUpToItsBound(t *testing.T) {
 	t.Parallel()
 	const most, apart = 3, 200 * time.Millisecond
