@@ -28,6 +28,7 @@ func repeating(t *testing.T, most int) (r *rig, last, dlt *fakeWriter) {
 		rt.tiers = append(rt.tiers, &target{writer: last, topic: "orders.retry.3", partitions: 1})
 	}
 	r.relay.routes.Store(rt)
+	r.relay.config.Endpoint.Breaker.Enabled = false // what fails for good is final at once
 	r.relay.schedule.RepeatLast, r.relay.schedule.MaxUnfinished = true, most
 	r.relay.rests = r.relay.schedule.Rests()
 	r.start()
