@@ -21,8 +21,8 @@ func writeDescription(w io.Writer, path string, d inspect.Description) {
 	facts{
 		{"earliest", "the shortest waits, and answers at once"},
 		{"latest", "the longest waits, and endpoint.timeout for each answer; it gets later while the relay pauses or retryd does not run"},
-		{"pause", "1s at first, then up to 60s; after each one record is tried"},
-		{"outage", "an endpoint that is down (refused, timeouts, 503) makes no pause: attempts are spent, so let the last delay outlast your outages"},
+		{"outage", "while an endpoint is down, or wrong, nothing is delivered, and no attempt is spent: see guard; docs/policy.md says what is taken for an outage"},
+		{"rejected", "404, 405 and 415 are the endpoint's fault, unless it accepts other records meanwhile: then the second such answer makes a dead letter"},
 	}.write(w)
 	fmt.Fprintln(w, "\nEach instance of retryd")
 	facts{
@@ -36,6 +36,7 @@ func writeRelay(w io.Writer, r inspect.RelayDescription) {
 		{"endpoint", fmt.Sprintf("POST %s; each takes %s at most, %s at a time", r.Endpoint, short(r.Timeout), thousands(r.MaxInFlight))},
 		{"accepts", acceptWords(r)},
 		{"own word", ownWord(r)},
+		{"guard", guardWords(r.Guard)},
 		{"start", startWords(r)},
 		{"groups", groupWords(r)},
 		{"ordering", r.Ordering + ": " + r.OrderingMeans},

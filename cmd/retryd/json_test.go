@@ -111,6 +111,7 @@ func TestEveryJSONFieldIsDocumented(t *testing.T) {
 
 func TestJSONNamesAreAlike(t *testing.T) {
 	snake := regexp.MustCompile(`^[a-z]+(_[a-z]+)*$`)
+	isMeasure := regexp.MustCompile(`_(seconds|share|per_second)$`)
 	types := map[string]string{} // of a name, wherever it is
 	for heading, printed := range jsonOutputs() {
 		for _, f := range fieldsOf("", printed) {
@@ -118,7 +119,7 @@ func TestJSONNamesAreAlike(t *testing.T) {
 			if !snake.MatchString(name) {
 				t.Errorf("%s: %s is not in snake_case", heading, f.Path)
 			}
-			if isNumber := strings.HasPrefix(f.Type, "number"); isNumber != strings.HasSuffix(name, "_seconds") {
+			if isNumber := strings.HasPrefix(f.Type, "number"); isNumber != isMeasure.MatchString(name) {
 				t.Errorf("%s: %s is a %s", heading, f.Path, f.Type)
 			}
 			kind := strings.TrimSuffix(f.Type, " or null")

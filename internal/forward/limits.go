@@ -35,6 +35,14 @@ func defaultBreaker() Breaker {
 	}
 }
 
+// Effective returns the rate with the burst that it has.
+func (r Rate) Effective() Rate {
+	if r.PerSecond > 0 {
+		r.Burst = r.burst()
+	}
+	return r
+}
+
 // burst is how many attempts may start at once.
 func (r Rate) burst() int {
 	if r.Burst > 0 {

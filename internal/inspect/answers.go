@@ -88,7 +88,6 @@ func answerOf(line policy.Line) Answer {
 
 // effectOf tells in words what policy.Decide makes of a verdict.
 func effectOf(v policy.Verdict) (Action, string) {
-	const pause = "the relay pauses, the record waits"
 	switch v.Treatment {
 	case policy.TreatDone:
 		return ActionDone, "done"
@@ -104,7 +103,10 @@ func effectOf(v policy.Verdict) (Action, string) {
 	case policy.TreatThrottle:
 		return ActionMove, "the relay pauses, it waits in a tier"
 	case policy.TreatHold:
-		return ActionHold, pause
+		if v.Doubtful {
+			return ActionHold, "the same, or rejected if others pass"
+		}
+		return ActionHold, "delivery stops, the record waits"
 	case policy.TreatStop:
 		return ActionHold, "the relay stops, the record waits"
 	}

@@ -37,6 +37,8 @@ type RelayDescription struct {
 
 	MaxRetryAfter Seconds `json:"max_retry_after_seconds"` // the longest wait that the endpoint may ask for
 
+	Guard Guard `json:"guard"`
+
 	Answers     []Answer     `json:"answers"` // the first that matches counts
 	Attempts    []Attempt    `json:"attempts"`
 	Park        []Park       `json:"park"` // the shortest delay first
@@ -147,6 +149,7 @@ func describeRelay(c tier.Config) RelayDescription {
 		MaxInFlight:     c.Endpoint.MaxInFlight,
 		LimitedAttempts: c.Endpoint.LimitedAttempts,
 		MaxRetryAfter:   Seconds(c.Endpoint.MaxRetryAfter),
+		Guard:           guardOf(c.Endpoint),
 		Answers:         Answers(c.Endpoint),
 		Park:            []Park{},
 		DLT:             DeadLetters{c.DLT.Topic},

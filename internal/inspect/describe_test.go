@@ -38,7 +38,7 @@ func TestDescribeReference(t *testing.T) {
 			Name: name, Topic: name, Consume: true, Group: "retryd-" + name, Start: "earliest",
 			Ordering: "none", OrderingMeans: cfg.Relays[0].OrderingSentence(),
 			Endpoint: "http://127.0.0.1:8080/loans/overdue", Success: []int{},
-			Timeout: 10 * s, MaxInFlight: 16, LimitedAttempts: 3, MaxRetryAfter: 24 * 60 * m, Answers: DefaultAnswers(),
+			Timeout: 10 * s, MaxInFlight: 16, LimitedAttempts: 3, MaxRetryAfter: 24 * 60 * m, Guard: Guard{RetryShare: 0.5, Breaker: true, ProbeInterval: s, MaxProbeInterval: m, Ramp: 10 * s}, Answers: DefaultAnswers(),
 			Attempts: []Attempt{
 				{Number: 1, Tier: "main", Topic: name, Group: "retryd-" + name},
 				attempt(2, ".retry.1", 5*s, 4*s, 6*s, 4*s, 6*s),
