@@ -154,7 +154,11 @@ func TestPauseSaysWhyAndUntilWhen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, logs := observed(t)
 		open := func(fault policy.Fault, said string, pause time.Duration) {
-			r.relay.gateChanged(forward.State{Phase: policy.PhaseOpen, Cause: fault, Until: time.Now().Add(pause), Error: said})
+			phase := policy.PhaseOpen
+			if fault == policy.FaultThrottled { // which opens no breaker
+				phase = policy.PhaseClosed
+			}
+			r.relay.gateChanged(forward.State{Phase: phase, Cause: fault, Until: time.Now().Add(pause), Error: said})
 		}
 		for pause := time.Second; pause < time.Minute; pause *= 2 {
 			open(policy.FaultEndpoint, "status 401", pause)
