@@ -42,9 +42,8 @@ func shortTiers() []time.Duration {
 	return []time.Duration{5 * time.Second, 30 * time.Second, 5 * time.Minute}
 }
 
-// longTiers have one in which records wait for as long as an outage takes, and one more
-// in which none waits when it begins: where a record fails in the last tier before the
-// breaker opens, that was its last attempt.
+// longTiers end in one in which records wait for as long as an outage takes: what fails
+// there before the breaker opens was in its last attempt.
 func longTiers(outage time.Duration) []time.Duration {
-	return []time.Duration{5 * time.Second, 30 * time.Second, outage, time.Minute}
+	return []time.Duration{5 * time.Second, 30 * time.Second, outage}
 }

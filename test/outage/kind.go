@@ -12,7 +12,7 @@ type kind struct {
 	mode      mode // of the endpoint while it is out
 	tiers     []time.Duration
 	outage    time.Duration
-	waiting   int           // records in all tiers but the last when it begins, due evenly until it ends
+	waiting   int           // records in all tiers when it begins, due evenly until it ends
 	every     time.Duration // one fresh record; 0: none
 	health    bool          // endpoint.health is set
 	maySpend  int           // attempts at most

@@ -79,13 +79,13 @@ func (w waiting) history(written time.Time, delays []time.Duration) (first time.
 }
 
 // spread returns records that are due evenly from one time to another. Each is in one
-// of the tiers in which it can be by now, in turn, but for the last.
+// of the tiers in which it can be by now, in turn.
 func spread(n int, from, to, now time.Time, delays []time.Duration) []waiting {
 	all := make([]waiting, n)
 	for i := range all {
 		due := from.Add(to.Sub(from) * time.Duration(i) / time.Duration(n))
-		tiers := []int{len(delays) - 1}
-		for t, delay := range delays[:len(delays)-2] {
+		tiers := []int{len(delays)}
+		for t, delay := range delays[:len(delays)-1] {
 			if !due.Add(-delay).After(now) {
 				tiers = append(tiers, t+1)
 			}

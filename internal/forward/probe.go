@@ -1,0 +1,108 @@
+package forward
+
+import (
+	"time"
+
+	"github.com/retryd/retryd/internal/policy"
+)
+
+// What a gate does from the opening of its breaker to the closing: it pauses, lets one
+// probe through, and pauses for longer.
+
+// enterProbe gives the pass of the probe. mu is held.
+func (g *Gate) enterProbe(now time.Time, waits [lanes]bool) (p Pass, again time.Time, ok bool) {
+	done, err := g.breaker.Allow()
+	if err != nil {
+		return Pass{}, now.Add(tick), false
+	}
+	p = Pass{Generation: g.generation.Load(), started: now, done: done, probe: true}
+	if p.Health = g.asksHealth(); !p.Health {
+		p.Lane = g.probeLane(waits)
+		g.shares.inFlight[p.Lane]++
+	}
+	g.probes++
+	g.change(State{Phase: policy.PhaseHalfOpen, Cause: g.state.Cause, Error: g.state.Error})
+	return p, time.Time{}, true
+}
+
+// probeLane prefers records without an attempt, which tell more, but tries a retry now
+// and then: all of main may be poison.
+func (g *Gate) probeLane(waits [lanes]bool) Lane {
+	if waits[LaneMain] && (!waits[LaneRetry] || g.probes%3 != 2) {
+		return LaneMain
+	}
+	return LaneRetry
+}
+
+// asksHealth reports whether the endpoint's health decides. It knows nothing of
+// credentials and of what is rejected. mu is held.
+func (g *Gate) asksHealth() bool {
+	return g.asks && (g.state.Cause == policy.FaultFailing || g.state.Cause == policy.FaultUnreachable)
+}
+
+// probed acts on the answer to a probe: a success closes the breaker. One that could not
+// be reached at all is closed by any answer that is about the record. mu is held.
+func (g *Gate) probed(p Pass, c Call, o policy.Outcome, now time.Time) {
+	says := testimonyOf(o, c.First, false)
+	g.evidence.note(o, c.Record, c.First, says)
+	answers := g.state.Cause == policy.FaultUnreachable && says == saysNothing && o.Status != 0
+	if says == saysHealthy || answers {
+		p.done(nil)
+		g.close(now)
+		return
+	}
+	p.done(errFailed)
+	cause := causeOf(o, says)
+	if cause == policy.FaultNone {
+		cause = g.state.Cause
+	}
+	g.reopen(cause, o.Error, now)
+}
+
+// LeaveHealth hands back a pass for the endpoint's health; err is what came of asking.
+func (g *Gate) LeaveHealth(p Pass, err error) {
+	now := time.Now()
+	g.mu.Lock()
+	defer g.unlock()
+	switch {
+	case g.Stale(p):
+	case err != nil:
+		p.done(errFailed)
+		g.reopen(g.state.Cause, err.Error(), now)
+	default:
+		p.done(nil)
+		g.close(now)
+		if g.probes == 1 { // it was well all the time
+			g.limits.ramp.from = time.Time{}
+		}
+	}
+}
+
+// open begins a pause. mu is held.
+func (g *Gate) open(cause policy.Fault, said string, now time.Time) {
+	g.generation.Add(1)
+	g.interval, g.probes = g.probeWait, 0
+	s := State{Phase: policy.PhaseOpen, Cause: cause, Until: now.Add(g.interval), Error: said}
+	g.state.Cause = cause
+	if g.asksHealth() {
+		s.Until = now
+	}
+	g.change(s)
+}
+
+// reopen begins another pause after a probe that failed. mu is held.
+func (g *Gate) reopen(cause policy.Fault, said string, now time.Time) {
+	if g.probes > 1 || !g.asksHealth() {
+		g.interval = min(2*g.interval, g.mostWait)
+	}
+	g.change(State{Phase: policy.PhaseOpen, Cause: cause, Until: now.Add(g.interval), Error: said})
+}
+
+// close ends the pauses: delivery goes on, along a ramp. mu is held.
+func (g *Gate) close(now time.Time) {
+	g.generation.Add(1)
+	g.evidence.clear()
+	g.throttle = throttle{}
+	g.limits.ramp.from = now
+	g.change(State{Phase: policy.PhaseClosed})
+}
