@@ -122,7 +122,7 @@ func (g *Gate) hear(p Pass, c Call, o policy.Outcome, now time.Time) (Ruling, ti
 		return Judge, 0
 	}
 	g.tripped = false
-	g.open(cause, o.Error, now)
+	g.open(cause, o, now)
 	return Hold, 0
 }
 

@@ -35,24 +35,24 @@ const (
 // health can be asked, which settles that, every failure is worth asking.
 func testimonyOf(o policy.Outcome, first, canAsk bool) testimony {
 	switch {
-	case o.Spoken:
-		return saysNothing
-	case o.Delivered():
-		if o.Status/100 == 2 {
-			return saysHealthy
-		}
-		return saysNothing
-	}
-	switch o.Treatment {
-	case policy.TreatHold, policy.TreatStop:
+	case o.Treatment == policy.TreatHold || o.Treatment == policy.TreatStop:
 		return saysWrong
-	case policy.TreatThrottle, policy.TreatDeadLetter, policy.TreatReview:
+	case o.Unreached: // whatever a rule makes of it
+		return saysFailing
+	case o.Delivered() && o.Status != 0:
+		return saysHealthy
+	case o.Spoken, verdictOnRecord(o):
 		return saysNothing
-	}
-	if first || o.Unreached || canAsk {
+	case o.Treatment != policy.TreatThrottle && (first || canAsk):
 		return saysFailing
 	}
 	return saysNothing
+}
+
+// verdictOnRecord reports whether an endpoint that works has answered, and found its record
+// wanting.
+func verdictOnRecord(o policy.Outcome) bool {
+	return o.Treatment == policy.TreatDeadLetter || o.Treatment == policy.TreatReview
 }
 
 // evidence is what the outcomes since the breaker closed say together. The zero value is

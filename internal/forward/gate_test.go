@@ -31,6 +31,16 @@ func doubtful(status int) policy.Outcome {
 	return o
 }
 
+// done is an answer that some rule, or the endpoint, calls done.
+func done(status int) policy.Outcome {
+	return policy.Outcome{Verdict: policy.VerdictOf(policy.ClassNone), Status: status}
+}
+
+func ruled(o policy.Outcome, t policy.Treatment) policy.Outcome {
+	o.Treatment = t
+	return o
+}
+
 func spoken(o policy.Outcome) policy.Outcome {
 	o.Spoken = true
 	return o
@@ -164,6 +174,14 @@ func TestBreakerOpens(t *testing.T) {
 		{"eighteen are", func(g *gated) { g.first(2, accepted); g.first(18, invalid); g.first(2, accepted); g.first(18, invalid) }, policy.FaultNone},
 		{"retries are rejected", func(g *gated) { g.later(100, invalid) }, policy.FaultNone},
 		{"all contradict", func(g *gated) { g.first(100, conflict) }, policy.FaultNone},
+		{"answers that are called done break the row", func(g *gated) {
+			for _, o := range []policy.Outcome{done(303), spoken(done(500)), done(409)} {
+				g.first(4, unavailable)
+				g.first(1, o)
+			}
+		}, policy.FaultNone},
+		{"refused, whatever a rule makes of it", func(g *gated) { g.later(5, ruled(refused, policy.TreatDeadLetter)) }, policy.FaultUnreachable},
+		{"refused, and called done", func(g *gated) { g.later(5, ruled(refused, policy.TreatDone)) }, policy.FaultUnreachable},
 		{"the endpoint says itself what is to be done", func(g *gated) {
 			g.first(30, spoken(unavailable))
 			g.first(30, spoken(invalid))
@@ -216,8 +234,8 @@ func TestNothingIsJudgedWhileTheBreakerIsOpen(t *testing.T) {
 		}
 		g.wantOpen(policy.FaultFailing)
 		time.Sleep(time.Second)
-		if r := g.try(true, invalid); r != Hold {
-			t.Errorf("a probe that is rejected: ruling %d, want it held", r)
+		if r := g.try(false, serverError); r != Hold {
+			t.Errorf("a probe that fails: ruling %d, want it held", r)
 		}
 		g.wantOpen(policy.FaultFailing)
 	})
@@ -294,6 +312,69 @@ func TestEndpointThatCouldNotBeReachedIsBackWithAnyAnswerAboutARecord(t *testing
 					t.Errorf("open %v", g.Open())
 				}
 			})
+		})
+	}
+}
+
+func TestEndpointThatFailedIsBackWithAnAnswerThatItHasThoughtAbout(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		o      policy.Outcome
+		closes bool
+	}{
+		{"accepted", accepted, true},
+		{"accepted by endpoint.success", done(303), true},
+		{"rejected", invalid, true},
+		{"a conflict", conflict, true},
+		{"its own word", spoken(ruled(unavailable, policy.TreatRetry)), true},
+		{"its own word, done", spoken(done(500)), true},
+		{"a later attempt fails", serverError, false},
+		{"asks for time", tooMany, false},
+		{"refused", refused, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := newGated(t)
+				g.first(5, unavailable)
+				time.Sleep(time.Second)
+				if r := g.try(false, tt.o); (r == Judge) != tt.o.Delivered() {
+					t.Errorf("ruling %d", r)
+				}
+				if g.Open() == tt.closes {
+					t.Errorf("open %v", g.Open())
+				}
+			})
+		})
+	}
+}
+
+func TestEndpointThatRejectsEverythingIsNotBackWithAnotherRejection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGated(t)
+		g.first(19, invalid)
+		time.Sleep(time.Second)
+		g.try(true, invalid)
+		g.wantOpen(policy.FaultRejecting)
+	})
+}
+
+func TestPauseIsAsLongAsTheEndpointAsksForUpToTheLongest(t *testing.T) {
+	for _, tt := range []struct{ asked, want time.Duration }{
+		{0, time.Second}, {500 * time.Millisecond, time.Second}, {30 * time.Second, 30 * time.Second}, {time.Hour, time.Minute},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			g := newGated(t)
+			o := unavailable
+			o.Wait = tt.asked
+			g.first(5, o)
+			if _, again, _ := g.TryEnter(time.Now(), both); time.Until(again) != tt.want {
+				t.Errorf("asked for %s: a probe after %s, want %s", tt.asked, time.Until(again), tt.want)
+			}
+			time.Sleep(tt.want)
+			g.try(true, o)
+			if _, again, _ := g.TryEnter(time.Now(), both); time.Until(again) != max(tt.want, 2*time.Second) {
+				t.Errorf("asked for %s: the next probe after %s", tt.asked, time.Until(again))
+			}
 		})
 	}
 }

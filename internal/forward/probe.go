@@ -40,13 +40,12 @@ func (g *Gate) asksHealth() bool {
 	return g.asks && (g.state.Cause == policy.FaultFailing || g.state.Cause == policy.FaultUnreachable)
 }
 
-// probed acts on the answer to a probe: a success closes the breaker. One that could not
-// be reached at all is closed by any answer that is about the record. mu is held.
+// probed acts on the answer to a probe: a success closes the breaker, or an answer that
+// shows that the endpoint works again. mu is held.
 func (g *Gate) probed(p Pass, c Call, o policy.Outcome, now time.Time) {
 	says := testimonyOf(o, c.First, false)
 	g.evidence.note(o, c.Record, c.First, says)
-	answers := g.state.Cause == policy.FaultUnreachable && says == saysNothing && o.Status != 0
-	if says == saysHealthy || answers {
+	if says == saysHealthy || says == saysNothing && g.works(o) {
 		p.done(nil)
 		g.close(now)
 		return
@@ -56,7 +55,20 @@ func (g *Gate) probed(p Pass, c Call, o policy.Outcome, now time.Time) {
 	if cause == policy.FaultNone {
 		cause = g.state.Cause
 	}
-	g.reopen(cause, o.Error, now)
+	g.reopen(cause, o, now)
+}
+
+// works reports whether an answer that tells of a record shows that the endpoint is back:
+// where it could not be reached, any answer does; where it failed, one that it has thought
+// about. Else a breaker would stay open where nothing but poison is left. mu is held.
+func (g *Gate) works(o policy.Outcome) bool {
+	switch g.state.Cause {
+	case policy.FaultUnreachable:
+		return o.Status != 0 && o.Treatment != policy.TreatThrottle
+	case policy.FaultFailing:
+		return o.Spoken || verdictOnRecord(o)
+	}
+	return false
 }
 
 // LeaveHealth hands back a pass for the endpoint's health; err is what came of asking.
@@ -68,7 +80,7 @@ func (g *Gate) LeaveHealth(p Pass, err error) {
 	case g.Stale(p):
 	case err != nil:
 		p.done(errFailed)
-		g.reopen(g.state.Cause, err.Error(), now)
+		g.reopen(g.state.Cause, policy.Outcome{Error: err.Error()}, now)
 	default:
 		p.done(nil)
 		g.close(now)
@@ -79,10 +91,10 @@ func (g *Gate) LeaveHealth(p Pass, err error) {
 }
 
 // open begins a pause. mu is held.
-func (g *Gate) open(cause policy.Fault, said string, now time.Time) {
+func (g *Gate) open(cause policy.Fault, o policy.Outcome, now time.Time) {
 	g.generation.Add(1)
 	g.interval, g.probes = g.probeWait, 0
-	s := State{Phase: policy.PhaseOpen, Cause: cause, Until: now.Add(g.interval), Error: said}
+	s := State{Phase: policy.PhaseOpen, Cause: cause, Until: g.nextProbe(o, now), Error: o.Error}
 	g.state.Cause = cause
 	if g.asksHealth() {
 		s.Until = now
@@ -91,11 +103,17 @@ func (g *Gate) open(cause policy.Fault, said string, now time.Time) {
 }
 
 // reopen begins another pause after a probe that failed. mu is held.
-func (g *Gate) reopen(cause policy.Fault, said string, now time.Time) {
+func (g *Gate) reopen(cause policy.Fault, o policy.Outcome, now time.Time) {
 	if g.probes > 1 || !g.asksHealth() {
 		g.interval = min(2*g.interval, g.mostWait)
 	}
-	g.change(State{Phase: policy.PhaseOpen, Cause: cause, Until: now.Add(g.interval), Error: said})
+	g.change(State{Phase: policy.PhaseOpen, Cause: cause, Until: g.nextProbe(o, now), Error: o.Error})
+}
+
+// nextProbe is when the next probe is due: after an interval, or later if the endpoint asks
+// for that (Retry-After), but not later than after the longest one. mu is held.
+func (g *Gate) nextProbe(o policy.Outcome, now time.Time) time.Time {
+	return now.Add(max(g.interval, min(o.Wait, g.mostWait)))
 }
 
 // close ends the pauses: delivery goes on, along a ramp. mu is held.

@@ -50,6 +50,7 @@ const (
 	FieldError      = "error"
 	FieldDuration   = "duration" // of the POST
 	FieldInPlace    = "in_place" // POSTs of the same attempt beside its first, the next one included if there is one
+	FieldSpent      = "spent"    // false: no attempt is spent, the record makes the same one again
 	FieldSuppressed = "suppressed"
 )
 

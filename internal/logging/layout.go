@@ -38,7 +38,8 @@ func layoutOf(message string) (layout, bool) {
 			column{field: FieldErrorKind, label: "error=", hide: answered},
 			column{field: FieldClass, label: "class="},
 			column{field: FieldError, label: "cause=", hide: answered},
-			column{field: FieldInPlace, label: "in-place="})
+			column{field: FieldInPlace, label: "in-place="},
+			column{field: FieldSpent, label: "spent=", hide: condition{FieldSpent, "true"}})
 	case Forward:
 		return read(attempt,
 			column{field: FieldNext, label: "-> "},

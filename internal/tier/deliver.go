@@ -82,7 +82,7 @@ func (r *Relay) act(j *job, outcome policy.Outcome, ruling forward.Ruling, late,
 	now := time.Now()
 	state, d := r.decide(j, &outcome, ruling, late, now)
 	j.claim.consumer.attempted(j, outcome, d, now)
-	j.claim.consumer.logAttempt(j, outcome, late)
+	j.claim.consumer.logAttempt(j, outcome, d, late)
 	switch d.Action {
 	case policy.ActionDone:
 		j.claim.complete(j)

@@ -25,7 +25,7 @@ func (c *consumer) logHold(j *job, now time.Time) {
 }
 
 // logAttempt tells of a POST: a failure at info, a delivery at debug.
-func (c *consumer) logAttempt(j *job, o policy.Outcome, late time.Duration) {
+func (c *consumer) logAttempt(j *job, o policy.Outcome, d policy.Decision, late time.Duration) {
 	level, verb := zapcore.InfoLevel, logging.Attempt
 	if o.Delivered() {
 		level, verb = zapcore.DebugLevel, logging.Deliver
@@ -39,6 +39,7 @@ func (c *consumer) logAttempt(j *job, o policy.Outcome, late time.Duration) {
 			zap.Duration(logging.FieldDuration, o.Duration),
 			zap.Duration(logging.FieldLate, late),
 			inPlace(j),
+			zap.Bool(logging.FieldSpent, o.Delivered() || d.Spends()),
 		)...)
 	}
 }

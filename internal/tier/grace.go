@@ -40,6 +40,7 @@ func (r *Relay) sendHeld(j *job) {
 	m := j.move
 	if m.final && m.generation != r.gate.Generation() {
 		j.claim.unjudged(j, j.stays)
+		j.claim.forgive(j)
 		j.claim.giveBack(j, time.Now())
 		return
 	}

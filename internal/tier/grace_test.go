@@ -117,3 +117,21 @@ func TestWithoutABreakerFailuresAreFinalAtOnce(t *testing.T) {
 		}
 	})
 }
+
+func TestRecordThatMayNotRepeatMayAgainOnceTheBreakerOpens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, _, dlt := repeating(t, 0)
+		defer r.stop()
+		r.relay.config.Endpoint.Breaker.Enabled = true
+		j := failing(r, http.StatusServiceUnavailable)
+		if r.excess != 1 || !j.excess {
+			t.Fatalf("%d records may not repeat, want the one that failed", r.excess)
+		}
+		outage(r)
+		time.Sleep(grace)
+		r.complete(r.worker())
+		if r.excess != 0 || len(dlt.written()) != 0 {
+			t.Errorf("%d records may not repeat, %d dead letters; want none", r.excess, len(dlt.written()))
+		}
+	})
+}

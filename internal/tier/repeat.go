@@ -57,3 +57,13 @@ func (c *claim) repeating() float64 {
 	defer c.mu.Unlock()
 	return float64(c.unfinished()) / float64(s.MaxUnfinished)
 }
+
+// forgive takes back that a record may not repeat, since it was not judged after all.
+func (c *claim) forgive(j *job) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if j.excess {
+		j.excess = false
+		c.excess--
+	}
+}
