@@ -78,7 +78,7 @@ func (g *Gate) Leave(p Pass, c Call, o policy.Outcome) (r Ruling, again time.Dur
 	switch {
 	case g.Stale(p): // it tells of a time before the last change
 		r = Hold
-	case p.probe:
+	case p.Probe:
 		g.probed(p, c, o, now)
 		r = Hold
 	default:
@@ -93,10 +93,13 @@ func (g *Gate) Leave(p Pass, c Call, o policy.Outcome) (r Ruling, again time.Dur
 
 // hear takes what an attempt through the closed breaker says. mu is held.
 func (g *Gate) hear(p Pass, c Call, o policy.Outcome, now time.Time) (Ruling, time.Duration) {
-	says := testimonyOf(o, c.First, g.asks)
+	says := testimonyOf(o, c.First, g.asks && !now.Before(g.trusted))
 	g.evidence.note(o, c.Record, c.First, says)
 	cause := causeOf(o, says)
 	switch {
+	case o.Treatment == policy.TreatStop: // the relay is halted for it
+		p.done(errNoEvidence)
+		return Hold, doubtPause
 	case says == saysWrong:
 		if blamed := g.refuse(c, o); blamed {
 			p.done(errNoEvidence)
@@ -139,7 +142,7 @@ func (g *Gate) refuse(c Call, o policy.Outcome) bool {
 	if o.Doubtful {
 		enough = 2
 	}
-	return n.count >= enough && o.Treatment != policy.TreatStop
+	return n.count >= enough
 }
 
 // causeOf returns what an outcome makes of a breaker that it opens or keeps open.

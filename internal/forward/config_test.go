@@ -39,6 +39,8 @@ func TestValidateNamesKeyAndFix(t *testing.T) {
 			"success[2]: 199 is no final HTTP status, must be 200 to 599",
 			"success[3]: 600 is no final HTTP status, must be 200 to 599",
 		}},
+		{"health without a breaker", func(c *Config) { c.Health, c.Breaker.Enabled = "http://127.0.0.1/", false }, []string{
+			"health: is asked for by the circuit breaker alone, and breaker.enabled is false; remove one of the two"}},
 		{"rate", func(c *Config) { c.Rate = Rate{PerSecond: -1, Burst: -1} }, []string{
 			"rate.per_second: is -1, must be 0 (no limit) to 1000000", "rate.burst: is -1, must not be negative"}},
 		{"burst without a rate", func(c *Config) { c.Rate.Burst = 5 }, []string{

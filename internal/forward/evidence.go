@@ -39,7 +39,7 @@ func testimonyOf(o policy.Outcome, first, canAsk bool) testimony {
 		return saysWrong
 	case o.Unreached: // whatever a rule makes of it
 		return saysFailing
-	case o.Delivered() && o.Status != 0:
+	case o.Delivered() || o.Status/100 == 2:
 		return saysHealthy
 	case o.Spoken, verdictOnRecord(o):
 		return saysNothing
@@ -78,7 +78,7 @@ func (e *evidence) note(o policy.Outcome, record string, first bool, says testim
 		e.silent, e.streak = 0, e.streak[:0]
 		e.accepted++
 	case saysFailing:
-		if !slices.Contains(e.streak, record) {
+		if len(e.streak) < maxStreak && !slices.Contains(e.streak, record) {
 			e.streak = append(e.streak, record)
 		}
 	}

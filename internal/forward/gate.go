@@ -34,15 +34,19 @@ type Gate struct {
 	breaker   *gobreaker.TwoStepCircuitBreaker[struct{}]
 
 	// generation counts openings and closings of the breaker. A pass of an earlier one tells
-	// nothing about the present. It is written under mu.
-	generation atomic.Uint64
+	// nothing about the present. outages counts the openings that were no false alarm. Both
+	// are written under mu.
+	generation, outages atomic.Uint64
 
 	mu       sync.Mutex
 	evidence evidence
 	tripped  bool // by the outcome that is being told, see trips
 	state    State
+	origin   policy.Fault  // what the breaker opened for, whatever it is open for by now
 	interval time.Duration // between the last probe and the next
 	probes   int           // since it opened
+	trusted  time.Time     // until then the endpoint's health is known to be well
+	ramped   time.Time     // where the ramp was when the breaker opened
 	shares   shares
 	limits   limits
 	throttle throttle
@@ -65,8 +69,9 @@ func (s State) Paused() bool { return s.Cause != policy.FaultNone }
 type Pass struct {
 	Lane       Lane   // whose record is to be attempted
 	Health     bool   // no attempt: ask for the endpoint's health, and LeaveHealth
-	Generation uint64 // of the gate, see Gate.Generation
-	probe      bool
+	Probe      bool   // while the breaker is open: the attempt is not judged
+	Outages    uint64 // when it was given, see Gate.Outages
+	generation uint64
 	started    time.Time
 	done       func(error)
 	limited    held
@@ -97,10 +102,10 @@ func (g *Gate) TryEnter(now time.Time, waits [lanes]bool) (p Pass, again time.Ti
 	case g.halted || g.state.Phase == policy.PhaseHalfOpen:
 	case g.state.Phase == policy.PhaseOpen && now.Before(g.state.Until):
 		again = g.state.Until
-	case g.state.Phase == policy.PhaseOpen:
-		p, again, ok = g.enterProbe(now, waits)
 	case now.Before(g.throttle.until):
 		again = g.throttle.until
+	case g.state.Phase == policy.PhaseOpen:
+		p, again, ok = g.enterProbe(now, waits)
 	default:
 		p, again, ok = g.enter(now, waits)
 	}
@@ -120,19 +125,20 @@ func (g *Gate) enter(now time.Time, waits [lanes]bool) (p Pass, again time.Time,
 		return Pass{}, now.Add(tick), false
 	}
 	p = Pass{
-		Lane: g.shares.pick(waits, limit), Generation: g.generation.Load(),
+		Lane: g.shares.pick(waits, limit), generation: g.generation.Load(), Outages: g.outages.Load(),
 		started: now, done: done, limited: limited,
 	}
 	g.shares.inFlight[p.Lane]++
 	return p, time.Time{}, true
 }
 
-// Generation counts how often the breaker has opened and closed.
-func (g *Gate) Generation() uint64 { return g.generation.Load() }
+// Outages counts how often the breaker has opened, false alarms left out: see
+// Config.Health.
+func (g *Gate) Outages() uint64 { return g.outages.Load() }
 
 // Stale reports whether the breaker has opened or closed since the pass was given: an
 // attempt with it would not be the one that was allowed.
-func (g *Gate) Stale(p Pass) bool { return p.Generation != g.generation.Load() }
+func (g *Gate) Stale(p Pass) bool { return p.generation != g.generation.Load() }
 
 // Cancel hands back a pass with which no attempt was made. After a probe's the next
 // attempt is the probe.
@@ -140,10 +146,20 @@ func (g *Gate) Cancel(p Pass) {
 	g.mu.Lock()
 	g.release(p, true)
 	p.done(errNoEvidence)
-	if p.probe && !g.Stale(p) {
+	if p.Probe && !g.Stale(p) {
 		g.change(State{Phase: policy.PhaseOpen, Cause: g.state.Cause, Until: time.Now(), Error: g.state.Error})
 	}
 	g.unlock()
+}
+
+// Look ends what the passing of time ends: that a pause is shown, which an endpoint has
+// asked for. It is called about once a second.
+func (g *Gate) Look(now time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.state.Cause == policy.FaultThrottled && !now.Before(g.state.Until) {
+		g.change(State{Phase: policy.PhaseClosed})
+	}
 }
 
 // Open reports whether the breaker is open, or a probe under way.
@@ -161,9 +177,12 @@ func (g *Gate) Halt() {
 	g.halted = true
 }
 
-// Resume ends Halt.
-func (g *Gate) Resume() {
+// Resume ends Halt. Delivery comes back along a ramp if it is to.
+func (g *Gate) Resume(ramp bool) {
 	g.mu.Lock()
+	if g.halted && ramp {
+		g.limits.ramp.from = time.Now()
+	}
 	g.halted = false
 	g.unlock()
 }
@@ -208,7 +227,9 @@ func (g *Gate) note429(p Pass, o policy.Outcome, now time.Time) {
 	if o.Treatment != policy.TreatThrottle {
 		if g.throttle.pause > 0 && !p.started.Before(g.throttle.until) {
 			g.throttle = throttle{}
-			g.change(State{Phase: policy.PhaseClosed})
+			if g.state.Paused() {
+				g.change(State{Phase: policy.PhaseClosed})
+			}
 		}
 		return
 	}

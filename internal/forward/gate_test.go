@@ -456,7 +456,7 @@ func TestHaltedGateLetsNothingStart(t *testing.T) {
 		}
 		g.TryEnter(time.Now(), both)
 		woken := g.woken
-		g.Resume()
+		g.Resume(false)
 		if g.woken != woken+1 {
 			t.Error("nobody was told of the end")
 		}
@@ -498,6 +498,12 @@ func TestHealthDecidesWhereFailuresLeaveItOpen(t *testing.T) {
 		if limit, _ := g.Limiting(time.Now()); limit != DefaultConfig().MaxInFlight {
 			t.Errorf("limit %d after a false alarm, want no ramp", limit)
 		}
+		if g.Outages() != 0 {
+			t.Errorf("%d outages after a false alarm", g.Outages())
+		}
+		g.later(100, unavailable) // poison: health is not asked for again at once
+		g.wantClosed()
+		time.Sleep(time.Second)
 
 		g.later(5, unavailable)
 		for _, pause := range []int{0, 1, 2, 4} {
@@ -514,11 +520,113 @@ func TestHealthDecidesWhereFailuresLeaveItOpen(t *testing.T) {
 		if limit, by := g.Limiting(time.Now()); limit != 1 {
 			t.Errorf("limit %d (%s) after an outage, want a ramp", limit, by)
 		}
+		if g.Outages() != 1 {
+			t.Errorf("%d outages, want one", g.Outages())
+		}
 
 		g.first(1, unauthorized) // of which health knows nothing
 		time.Sleep(time.Second)
 		if p := g.enter(); p.Health {
 			t.Error("health is asked for although the credentials are wrong")
+		}
+	})
+}
+
+func TestPoisonWithHealthIsTriedAtNearlyFullRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGated(t, func(c *Config) { c.Health = "http://127.0.0.1/health" })
+		judged, asked := 0, 0
+		for range 10_000 {
+			p, again, ok := g.TryEnter(time.Now(), both)
+			switch {
+			case !ok:
+				time.Sleep(time.Until(again))
+			case p.Health:
+				asked++
+				g.LeaveHealth(p, nil)
+			default:
+				g.made++
+				if r, _ := g.Leave(p, Call{Record: fmt.Sprint(g.made), Refusals: new(Refusals)}, unavailable); r == Judge {
+					judged++
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+		}
+		if asked > 110 || judged < 9500 {
+			t.Errorf("%d of 10000 failures of poison were judged, health was asked for %d times in 100 s; want nearly all, and once a second", judged, asked)
+		}
+	})
+}
+
+func TestReachableEndpointIsBackThoughFirstAttemptsFailToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGated(t)
+		g.later(5, refused)
+		time.Sleep(time.Second)
+		g.try(true, serverError) // poison, fresh
+		g.wantOpen(policy.FaultFailing)
+		time.Sleep(time.Minute)
+		g.try(false, serverError)
+		g.wantClosed()
+	})
+}
+
+func TestPauseOfA429IsShownNoLongerThanItLasts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGated(t)
+		g.try(true, tooMany)
+		g.Look(time.Now())
+		if !g.states[len(g.states)-1].Paused() {
+			t.Fatal("the pause is not shown")
+		}
+		time.Sleep(time.Second)
+		g.Look(time.Now())
+		if g.states[len(g.states)-1].Paused() {
+			t.Error("a pause is shown that is over")
+		}
+		g.try(true, tooMany)
+		if _, again, _ := g.TryEnter(time.Now(), both); time.Until(again) != 2*time.Second {
+			t.Errorf("the pause after it is %s, want it doubled", time.Until(again))
+		}
+	})
+}
+
+func TestPauseOfA429OutlastsAnOpenBreaker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGated(t, func(c *Config) { c.Breaker.Ramp = 0 })
+		early := g.enter()
+		for range 6 {
+			g.try(true, tooMany)
+			time.Sleep(time.Until(g.throttle.until))
+		}
+		g.try(true, tooMany) // a minute
+		g.Leave(early, Call{Refusals: new(Refusals)}, unauthorized)
+		g.wantOpen(policy.FaultEndpoint)
+		if _, again, ok := g.TryEnter(time.Now().Add(time.Second), both); ok || time.Until(again) != time.Minute {
+			t.Errorf("a probe after %s, want it after the minute that the endpoint has asked for", time.Until(again))
+		}
+	})
+}
+
+func TestDeliveryComesBackAlongARampAfterAHaltByHand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, byHand := range []bool{false, true} {
+			g := newGated(t)
+			g.Halt()
+			g.Resume(byHand)
+			if limit, _ := g.Limiting(time.Now()); (limit == 1) != byHand {
+				t.Errorf("by hand %v: limit %d", byHand, limit)
+			}
+		}
+	})
+}
+
+func TestFailuresInARowCostNoMoreThanFive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGated(t, func(c *Config) { c.Breaker.Enabled = false })
+		g.first(100, unavailable)
+		if n := len(g.evidence.streak); n != maxStreak {
+			t.Errorf("%d records are remembered, want %d", n, maxStreak)
 		}
 	})
 }

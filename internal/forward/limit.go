@@ -68,7 +68,7 @@ func (l *limits) take(now time.Time, inFlight int) (h held, limit int, again tim
 	}
 	if wait := l.token(now, share); wait > 0 {
 		h.drop()
-		return held{}, limit, now.Add(wait), false
+		return held{}, limit, now.Add(l.ramp.patience(wait, now)), false
 	}
 	return h, limit, time.Time{}, true
 }

@@ -15,7 +15,7 @@ func (g *Gate) enterProbe(now time.Time, waits [lanes]bool) (p Pass, again time.
 	if err != nil {
 		return Pass{}, now.Add(tick), false
 	}
-	p = Pass{Generation: g.generation.Load(), started: now, done: done, probe: true}
+	p = Pass{generation: g.generation.Load(), Outages: g.outages.Load(), started: now, done: done, Probe: true}
 	if p.Health = g.asksHealth(); !p.Health {
 		p.Lane = g.probeLane(waits)
 		g.shares.inFlight[p.Lane]++
@@ -62,16 +62,18 @@ func (g *Gate) probed(p Pass, c Call, o policy.Outcome, now time.Time) {
 // where it could not be reached, any answer does; where it failed, one that it has thought
 // about. Else a breaker would stay open where nothing but poison is left. mu is held.
 func (g *Gate) works(o policy.Outcome) bool {
-	switch g.state.Cause {
-	case policy.FaultUnreachable:
+	switch {
+	case g.origin == policy.FaultUnreachable:
 		return o.Status != 0 && o.Treatment != policy.TreatThrottle
-	case policy.FaultFailing:
+	case g.state.Cause == policy.FaultFailing:
 		return o.Spoken || verdictOnRecord(o)
 	}
 	return false
 }
 
-// LeaveHealth hands back a pass for the endpoint's health; err is what came of asking.
+// LeaveHealth hands back a pass for the endpoint's health; err is what came of asking. If
+// it is well at the first look it was well all the time: that is trusted for a while, or
+// poison would have it asked again and again.
 func (g *Gate) LeaveHealth(p Pass, err error) {
 	now := time.Now()
 	g.mu.Lock()
@@ -80,12 +82,16 @@ func (g *Gate) LeaveHealth(p Pass, err error) {
 	case g.Stale(p):
 	case err != nil:
 		p.done(errFailed)
+		if g.probes == 1 {
+			g.outages.Add(1)
+		}
 		g.reopen(g.state.Cause, policy.Outcome{Error: err.Error()}, now)
 	default:
 		p.done(nil)
 		g.close(now)
-		if g.probes == 1 { // it was well all the time
-			g.limits.ramp.from = time.Time{}
+		if g.probes == 1 {
+			g.limits.ramp.from = g.ramped
+			g.trusted = now.Add(g.probeWait)
 		}
 	}
 }
@@ -94,10 +100,13 @@ func (g *Gate) LeaveHealth(p Pass, err error) {
 func (g *Gate) open(cause policy.Fault, o policy.Outcome, now time.Time) {
 	g.generation.Add(1)
 	g.interval, g.probes = g.probeWait, 0
+	g.origin, g.ramped = cause, g.limits.ramp.from
 	s := State{Phase: policy.PhaseOpen, Cause: cause, Until: g.nextProbe(o, now), Error: o.Error}
 	g.state.Cause = cause
 	if g.asksHealth() {
-		s.Until = now
+		s.Until = now // which tells whether it is one
+	} else {
+		g.outages.Add(1)
 	}
 	g.change(s)
 }
@@ -120,7 +129,6 @@ func (g *Gate) nextProbe(o policy.Outcome, now time.Time) time.Time {
 func (g *Gate) close(now time.Time) {
 	g.generation.Add(1)
 	g.evidence.clear()
-	g.throttle = throttle{}
 	g.limits.ramp.from = now
 	g.change(State{Phase: policy.PhaseClosed})
 }

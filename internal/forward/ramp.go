@@ -37,3 +37,12 @@ func (r *ramp) grows(full int, now time.Time) time.Time {
 	next := float64(r.limit(full, share)+1) / float64(full)
 	return r.from.Add(time.Duration(min(next, 1) * float64(r.length)))
 }
+
+// patience is how long to wait for what takes so long at the present share: less on a ramp,
+// on which that grows.
+func (r *ramp) patience(wait time.Duration, now time.Time) time.Duration {
+	if r.share(now) >= 1 {
+		return wait
+	}
+	return min(wait, max(r.length/20, time.Millisecond))
+}

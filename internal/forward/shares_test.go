@@ -137,6 +137,33 @@ func TestDeliveryComesBackAlongARamp(t *testing.T) {
 	})
 }
 
+func TestLowRateComesBackAlongARamp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGated(t, func(c *Config) { c.Rate.PerSecond = 1 })
+		for range 5 {
+			g.first(1, unavailable)
+			time.Sleep(10 * time.Second)
+		}
+		g.try(true, accepted)
+		back := time.Now()
+		var starts []time.Duration
+		for len(starts) < 6 {
+			if p, again, ok := g.TryEnter(time.Now(), both); ok {
+				starts = append(starts, time.Since(back))
+				g.Leave(p, Call{Refusals: new(Refusals)}, accepted)
+			} else {
+				time.Sleep(time.Until(again))
+			}
+		}
+		if second := starts[1]; second < 4*time.Second || second > 6*time.Second {
+			t.Errorf("starts %v: the second is due after about 4.5 s, half way up", starts)
+		}
+		if late := starts[5] - starts[4]; late > 2*time.Second {
+			t.Errorf("starts %v: one a second after the ramp", starts)
+		}
+	})
+}
+
 func TestAttemptsAtATimeGrowAlongARamp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGated(t, func(c *Config) { c.MaxInFlight = 20 })

@@ -22,6 +22,9 @@ func (c Config) Validate() []error {
 	errs = append(errs, c.Rate.errors()...)
 	errs = append(errs, retryShareErrors(c.RetryShare)...)
 	errs = append(errs, c.Breaker.errors()...)
+	if c.Health != "" && !c.Breaker.Enabled {
+		errs = append(errs, errors.New("health: is asked for by the circuit breaker alone, and breaker.enabled is false; remove one of the two"))
+	}
 	errs = append(errs, c.ruleErrors()...)
 	errs = append(errs, c.headerErrors()...)
 	errs = append(errs, c.credentialErrors()...)

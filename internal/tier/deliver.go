@@ -45,7 +45,7 @@ func (r *Relay) handle(ctx context.Context, j *job, pass forward.Pass) {
 	case r.gate.Stale(pass) || j.due > now.UnixMilli() || !j.claim.session.leased(now):
 		r.gate.Cancel(pass)
 		j.claim.giveBack(j, time.UnixMilli(min(j.due, now.UnixMilli()))) // it keeps its place
-	case policy.Expired(r.schedule, j.state.Origin.Timestamp, now):
+	case !pass.Probe && policy.Expired(r.schedule, j.state.Origin.Timestamp, now):
 		r.gate.Cancel(pass)
 		r.expire(j, now)
 	default:
@@ -69,16 +69,16 @@ func (r *Relay) attempt(ctx context.Context, j *job, pass forward.Pass, start ti
 		return
 	}
 	r.noteStop(outcome)
-	r.noteAnswer(outcome)
 	ruling, again := r.gate.Leave(pass, forward.Call{
 		Record: j.state.EventID, First: j.state.Attempt == 0, Refusals: &j.refusals,
 	}, outcome)
-	r.act(j, outcome, ruling, late, again, pass.Generation)
+	r.noteAnswer(outcome)
+	r.act(j, outcome, ruling, late, again, pass.Outages)
 }
 
 // act does what follows from an attempt. again is for how long a record that is held
-// waits at least, generation the gate's when it began.
-func (r *Relay) act(j *job, outcome policy.Outcome, ruling forward.Ruling, late, again time.Duration, generation uint64) {
+// waits at least, outages those that there were when it began.
+func (r *Relay) act(j *job, outcome policy.Outcome, ruling forward.Ruling, late, again time.Duration, outages uint64) {
 	now := time.Now()
 	state, d := r.decide(j, &outcome, ruling, late, now)
 	j.claim.consumer.attempted(j, outcome, d, now)
@@ -91,7 +91,7 @@ func (r *Relay) act(j *job, outcome policy.Outcome, ruling forward.Ruling, late,
 	default:
 		to := r.routes.Load().target(d)
 		r.conclude(j, &move{
-			decision: d, to: to, at: now, outcome: outcome, generation: generation,
+			decision: d, to: to, at: now, outcome: outcome, outages: outages,
 			state: policy.Advance(state, outcome, d, to.topic, now),
 		})
 	}

@@ -120,6 +120,22 @@ func TestExpiredRecordIsDeadLetteredWithoutAnAttempt(t *testing.T) {
 	}
 }
 
+func TestExpiredRecordIsProbedWithInAnOutage(t *testing.T) {
+	r := tierRig(t)
+	defer r.stop()
+	endpoint := withEndpoint(t, r, func(harness.Request) harness.Answer { return harness.Answer{Status: http.StatusServiceUnavailable} })
+	_, dlt := routed(r, nil, nil)
+	r.relay.schedule.ExpireAfter = time.Millisecond
+	j := r.readNow(t)
+	j.state.Origin.Timestamp = time.Now().Add(-time.Second)
+	outage(r)
+	r.claim.giveBack(j, time.Now())
+	r.handle(t, r.worker()) // the probe
+	if requests, _ := endpoint.Counts(); requests != 1 || len(dlt.written()) != 0 {
+		t.Errorf("%d requests, %d dead letters; want one probe: nothing expires while delivery pauses", requests, len(dlt.written()))
+	}
+}
+
 func TestLatenessTravelsWithTheRecord(t *testing.T) {
 	r := tierRig(t)
 	defer r.stop()

@@ -38,11 +38,14 @@ func (c *claim) postpone(j *job, due time.Time) bool {
 // not judged after all if the breaker has opened since: it waits for its last attempt.
 func (r *Relay) sendHeld(j *job) {
 	m := j.move
-	if m.final && m.generation != r.gate.Generation() {
+	if m.final && m.outages != r.gate.Outages() {
 		j.claim.unjudged(j, j.stays)
 		j.claim.forgive(j)
 		j.claim.giveBack(j, time.Now())
 		return
+	}
+	if m.final && r.gate.Open() && j.claim.postpone(j, time.Now().Add(grace)) {
+		return // the endpoint's health is being asked for
 	}
 	m.final = false
 	r.send(j)

@@ -21,7 +21,7 @@ func failing(r *rig, status int) *job {
 	}
 	pass := r.passes[j]
 	ruling, again := r.relay.gate.Leave(pass, forward.Call{Record: "a", Refusals: &j.refusals}, outcome)
-	r.relay.act(j, outcome, ruling, 0, again, pass.Generation)
+	r.relay.act(j, outcome, ruling, 0, again, pass.Outages)
 	synctest.Wait()
 	return j
 }

@@ -44,13 +44,14 @@ func (r *Relay) Resume() {
 	r.halting.halt = nil
 	r.metrics.Halted("")
 	r.log.Info("relay is resumed", append(haltFields(*before), zap.Duration("after", time.Since(before.Since)))...)
-	r.letGo()
+	r.letGo(true)
 }
 
-// letGo opens the gate if nothing holds it any more. The caller holds mu.
-func (r *Relay) letGo() {
+// letGo opens the gate if nothing holds it any more: along a ramp where much may have
+// waited for that. The caller holds mu.
+func (r *Relay) letGo(ramp bool) {
 	if r.halting.halt == nil && r.halting.awaiting == "" {
-		r.gate.Resume()
+		r.gate.Resume(ramp)
 	}
 }
 
@@ -82,7 +83,7 @@ func (r *Relay) AwaitControl(topic string) {
 func (r *Relay) ControlRead(topic string) {
 	r.halting.mu.Lock()
 	r.halting.awaiting = ""
-	r.letGo()
+	r.letGo(false)
 	r.halting.mu.Unlock()
 	r.over(kindAwait, topic)
 	r.over(kindControl, topic)

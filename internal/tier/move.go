@@ -19,15 +19,15 @@ const resendPause = time.Second
 // move is a decision that must be written to another topic before its record is
 // complete.
 type move struct {
-	decision   policy.Decision
-	to         *target
-	state      record.State
-	at         time.Time      // of the decision: the hop's timestamp
-	outcome    policy.Outcome // of the attempt; none of a record that expired or is re-parked
-	final      bool           // it ends a record that failed, and was not held for grace yet
-	trimmed    bool           // diagnostics were dropped, since it did not fit
-	generation uint64         // of the gate, when the attempt began
-	stuck      string         // the topic that did not take it at the last try; empty: none
+	decision policy.Decision
+	to       *target
+	state    record.State
+	at       time.Time      // of the decision: the hop's timestamp
+	outcome  policy.Outcome // of the attempt; none of a record that expired or is re-parked
+	final    bool           // it ends a record that failed, and was not held for grace yet
+	trimmed  bool           // diagnostics were dropped, since it did not fit
+	outages  uint64         // of the endpoint, when the attempt began
+	stuck    string         // the topic that did not take it at the last try; empty: none
 }
 
 // send writes a record to its next topic, as that is now: after an error it may have

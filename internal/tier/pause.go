@@ -49,6 +49,7 @@ func mend(c policy.Fault) string {
 // measureGate exports what the gate's limits are, and counts the time of a tick for what
 // it has kept back in that.
 func (r *Relay) measureGate(now time.Time) {
+	r.gate.Look(now)
 	limit, by := r.gate.Limiting(now)
 	r.metrics.Limit(limit)
 	if by != policy.LimitNone && r.turns.keptBack() {

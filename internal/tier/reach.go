@@ -48,8 +48,8 @@ func (r *Relay) noteAnswer(o policy.Outcome) {
 		return
 	}
 	r.metrics.EndpointUnreachable(true)
-	if r.config.Endpoint.Breaker.Enabled {
-		return // it opens, and tells why
+	if r.gate.Open() {
+		return // which tells why
 	}
 	r.tell(trouble{
 		kind: kindEndpoint, of: r.reach.origin, passing: true,

@@ -14,7 +14,7 @@ import (
 
 // failed is what a worker does with a record for which the endpoint is unavailable.
 func (r *rig) failed(j *job) {
-	r.relay.act(j, policy.Outcome{Verdict: policy.VerdictOf(policy.ClassTransient)}, forward.Judge, 0, 0, r.relay.gate.Generation())
+	r.relay.act(j, policy.Outcome{Verdict: policy.VerdictOf(policy.ClassTransient)}, forward.Judge, 0, 0, r.relay.gate.Outages())
 }
 
 // repeating is a claim of the last of three tiers, which repeats up to so many records of
