@@ -3,9 +3,11 @@ package redact
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf16"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -19,6 +21,7 @@ func FuzzJSON(f *testing.F) {
 		`[1.0,[{"password":{"x":[2e400]}}],"\u00e4\ud800"]`,
 		`{"a":{"b c":[{"d":{"d":1}}]},"password":"x","password":"y"}`,
 		`"of {\"password\":1}"`, `{"error":"of {\"iban\":\"DE\"}"}`, `{"a":1}{"b":[]}`, `{'password':1}`, "\xff\xfe{", `[1,`, "password=1", "",
+		`{"e":"{\u0022p\u0061ssword\u0022:1}"}`, `["{\"p\\u0061ssword\" \u003a","\\\"iban\\\":1"]`, `{"e":"{\u0022iban\u0022:`, `"\u005cu0022number\u0022="`,
 	} {
 		f.Add([]byte(seed))
 	}
@@ -36,6 +39,7 @@ func FuzzJSON(f *testing.F) {
 			t.Fatalf("%s became %s, which is no JSON", in, out)
 		}
 		requireOutsideUnchanged(t, string(in), string(out))
+		requireSameEscaped(t, rules, in)
 		if repeatsNames(t, in) {
 			return
 		}
@@ -60,6 +64,29 @@ func requireOutsideUnchanged(t *testing.T, in, out string) {
 		}
 		rest = rest[at+len(piece):]
 	}
+}
+
+// requireSameEscaped quotes a text in a string, once with few escapes and once with as
+// many as there can be: what hides the one hides the other.
+func requireSameEscaped(t *testing.T, rules Rules, text []byte) {
+	t.Helper()
+	few, err := json.Marshal(string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	many := escapeAll(string(text))
+	if a, b := string(rules.JSON([]byte("["+string(few)+"]"))), string(rules.JSON([]byte("["+many+"]"))); (a == `["`+Mask+`"]`) != (b == `["`+Mask+`"]`) {
+		t.Fatalf("%s becomes %s, but %s becomes %s", few, a, many, b)
+	}
+}
+
+// escapeAll returns a text as a JSON string of escapes alone.
+func escapeAll(text string) string {
+	var b strings.Builder
+	for _, unit := range utf16.Encode([]rune(text)) {
+		fmt.Fprintf(&b, `\u%04x`, unit)
+	}
+	return `"` + b.String() + `"`
 }
 
 func decoded(t *testing.T, text []byte) any {
@@ -130,11 +157,8 @@ func hidden(v any, paths []path, at []position) any {
 			v[i] = hidden(element, paths, inner(place{"", i}))
 		}
 	case string:
-		for _, p := range paths {
-			quoted := strconv.AppendQuote(nil, v) // near enough to JSON for what is looked for
-			if mention(quoted, p.name()) >= 0 {
-				return Mask
-			}
+		if mentioned(paths, []byte(`"`+v+`"`)) {
+			return Mask
 		}
 	}
 	return v

@@ -24,7 +24,8 @@ var errDepth = errors.New("nested too deeply")
 //     follow one another (JSON lines). What was cut off is no error: the part that
 //     is there is treated alike.
 //   - A string in which a path's last name stands as a name ("password":), as when an
-//     error quotes a record, becomes "[redacted]".
+//     error quotes a record, becomes "[redacted]": however it is escaped, and however
+//     often it is quoted again.
 //   - Where a text that begins as JSON is none any more, its rest is left out.
 //   - A text that is no JSON is left as it is, but ends before such a name.
 //
@@ -95,11 +96,12 @@ func (s *scan) run() []byte {
 		return append(append(s.out, s.in[s.done:s.offset()]...), note...)
 	}
 	whole := max(s.done, s.offset()) // what follows is part of a name, a string or a number
-	rest := plain(s.paths, s.in[whole:])
-	if s.done == 0 && whole+len(rest) == len(s.in) {
+	rest := s.in[whole:]
+	shown := plain(s.paths, rest)
+	if s.done == 0 && bytes.Equal(shown, rest) {
 		return s.in
 	}
-	return append(append(s.out, s.in[s.done:whole]...), rest...)
+	return append(append(s.out, s.in[s.done:whole]...), shown...)
 }
 
 // isCut reports whether the text ended, within a value or behind one.
@@ -116,7 +118,7 @@ func (s *scan) value(from int) error {
 	case json.Delim('{'), json.Delim('['):
 		return s.container(from, token == json.Delim('{'))
 	}
-	if _, ok := token.(string); ok && mentioned(s.paths, s.in[start:s.offset()]) {
+	if text, ok := token.(string); ok && mentioned(s.paths, []byte(`"`+text+`"`)) {
 		s.replace(start, s.offset())
 	}
 	return err

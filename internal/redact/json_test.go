@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 )
@@ -29,6 +30,14 @@ func TestJSON(t *testing.T) {
 		{"lines of JSON", "$.a", "{\"a\":1}\n{\"b\":1}\n{\"a\":2}", "{\"a\":\"[redacted]\"}\n{\"b\":1}\n{\"a\":\"[redacted]\"}"},
 		{"a number beyond floats", "$.a", `{"b":1e999,"a":123456789012345678901234567890}`, `{"b":1e999,"a":"[redacted]"}`},
 		{"a string that quotes a record", "$.card.number", `{"error":"cannot read {\"number\": \"4111\"}","b":"number: 1"}`, `{"error":"[redacted]","b":"number: 1"}`},
+		{"quotes as escapes", "$.pin", `{"error":"of {\u0022pin\u0022: 12}","b":"\u0022pin\u0022"}`, `{"error":"[redacted]","b":"\u0022pin\u0022"}`},
+		{"a colon as an escape", "$.pin", `["\"pin\" \u003a 12"]`, `["[redacted]"]`},
+		{"a name escaped again", "$.number", `["{\"n\\u0075mber\":12}"]`, `["[redacted]"]`},
+		{"a name quoted twice", "$['a/b']", `["{\"e\":\"{\\\"a\\/b\\\":1}\"}"]`, `["[redacted]"]`},
+		{"a backslash as an escape", "$.pin", `["\u005cu0022pin\u005c\u005c\u0022=1"]`, `["[redacted]"]`},
+		{"a line feed before the colon", "$.pin", `["\"pin\"\n:1"]`, `["[redacted]"]`},
+		{"a name with a backslash", `$['a\\b']`, `["'a\\b'=1"]`, `["[redacted]"]`},
+		{"no escape", "$.pin", `["pin\\u00","\\upin","u0022pinu0022:"]`, `["pin\\u00","\\upin","u0022pinu0022:"]`},
 		{"a string alone that does", "$..pin", `"{\"pin\":1}"`, `"[redacted]"`},
 		{"nothing to hide", "$.a", `{"b":1}`, `{"b":1}`},
 		{"no JSON", "$.a", "<p>a: 1</p>", "<p>a: 1</p>"},
@@ -39,6 +48,8 @@ func TestJSON(t *testing.T) {
 		{"cut off in a hidden object", "$.card", `{"card":{"number":"41`, `{"card":"[redacted]"`},
 		{"cut off behind", "$.pin", `{"pin":"12","b":"x`, `{"pin":"[redacted]","b":"x`},
 		{"cut off in a string that quotes a record", "$.pin", `{"error":"of {\"pin\":\"12`, `{"error":"of {\[redacted: the rest is not valid JSON]`},
+		{"cut off in one with escapes", "$.pin", `{"error":"of {\u0022p\u0069n\u0022\u003a\u002212`, `{"error":"of {\[redacted: the rest is not valid JSON]`},
+		{"cut off where the note is as long", "$.pin", `{"error":"'pin':` + strings.Repeat("1", len(note)-6), `{"error":"[redacted: the rest is not valid JSON]`},
 		{"broken", "$.pin", `{"a":1,}"pin":"12"`, `{"a":1,[redacted: the rest is not valid JSON]`},
 		{"broken in the value", "$.pin", `{"pin":'12'}`, `{"pin":[redacted: the rest is not valid JSON]`},
 		{"python's notation", "$.pin", `{'pin':'12'}`, `{[redacted: the rest is not valid JSON]`},
@@ -46,6 +57,7 @@ func TestJSON(t *testing.T) {
 		{"utf-16", "$.pin", "\xff\xfe{\x00\"\x00p\x00", "\xff\xfe{[redacted: the rest is not valid JSON]"},
 		{"text that quotes a record", "$.card.number", `cannot read {"number" : "4111"}, which is what the loan of 2026-01-31 says`, `cannot read {[redacted: the rest is not valid JSON]`},
 		{"text that quotes it in another notation", "$..pin", `failed: {'pin'='12'}`, `failed: {[redacted: the rest is not valid JSON]`},
+		{"text that quotes it with escapes", "$.pin", `ä: {\u0022pin\u0022:12}`, `ä: {\[redacted: the rest is not valid JSON]`},
 		{"text with the bare name", "$..pin", `the "pin" is wrong`, `the "pin" is wrong`},
 	}
 	for _, tt := range tests {
@@ -74,12 +86,38 @@ func TestSeveralPathsHideTogether(t *testing.T) {
 func TestCutAnywhereHidesAsMuch(t *testing.T) {
 	const in = `{"id":"shown","card":{"number":"SECRET","n":[1,true,null,-2.5e3]},` +
 		`"log":["of {\"number\":\"SECRET\"}","x"],"items":[{"iban":"SECRET"},{"iban":{"a":"SECRET"}}],"end":{}}`
-	rules := rulesOf("$.card.number", "$.items[*].iban", "$..iban")
+	requireNoCutShows(t, rulesOf("$.card.number", "$.items[*].iban", "$..iban"), in)
+}
+
+// TestQuotedAgainAndAgainHidesAsMuch: in each kind of escapes, at each level.
+func TestQuotedAgainAndAgainHidesAsMuch(t *testing.T) {
+	few := func(text string) string {
+		quoted, err := json.Marshal(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(quoted)
+	}
+	levels := []string{`{"card":{"number":"SECRET"}}`}
+	for range 3 {
+		for _, text := range levels {
+			levels = append(levels, few(text), strings.ReplaceAll(few(text), `\"`, `\u0022`))
+		}
+	}
+	for _, text := range levels {
+		requireNoCutShows(t, rulesOf("$.card.number"), text)
+		requireNoCutShows(t, rulesOf("$.card.number"), `{"e":`+few(text)+`}`)
+		requireNoCutShows(t, rulesOf("$.card.number"), "of "+text)
+	}
+}
+
+func requireNoCutShows(t *testing.T, rules Rules, in string) {
+	t.Helper()
 	for cut := range len(in) + 1 {
 		got := string(rules.JSON([]byte(in[:cut])))
 		for n := 2; n <= len("SECRET"); n++ {
 			if strings.Contains(got, "SECRET"[:n]) {
-				t.Fatalf("cut at %d: %s", cut, got)
+				t.Fatalf("%s cut at %d: %s", in, cut, got)
 			}
 		}
 	}
