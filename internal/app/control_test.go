@@ -130,6 +130,40 @@ func TestStopOfARuleHoldsOnEveryInstanceUntilItIsResumed(t *testing.T) {
 	}
 }
 
+// The answer comes after SIGTERM, while the attempt is let finish.
+func TestStopThatAnAttemptBringsDuringTheDrainIsKept(t *testing.T) {
+	brokers := startBroker(t)
+	harness.CreateTopic(t, brokers, "orders", 1, nil)
+	begun, answer := make(chan struct{}, 10), make(chan struct{})
+	endpoint := harness.StartEndpoint(t, func(harness.Request) harness.Answer {
+		begun <- struct{}{}
+		<-answer
+		return harness.Answer{Status: http.StatusGone}
+	})
+	cfg := settings(brokers, endpoint.URL("/"), 0)
+	cfg.Relays[0].Endpoint.Rules = []policy.Rule{{Status: []policy.Statuses{"410"}, Action: policy.TreatStop}}
+	daemon := start(t, cfg)
+	daemon.become("")
+	if err := harness.NewLedger(t, brokers, nil, "orders.DLT").Write("orders", harness.Record{ID: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	<-begun
+	daemon.stop()
+	harness.WaitFor(t, time.Minute, "the stop", func() bool { return strings.Contains(daemon.log.String(), "retryd stops: ") })
+	close(answer)
+	if err := daemon.end(); err != nil {
+		t.Error(err)
+	}
+	daemon = start(t, cfg)
+	daemon.become(status.Stopped)
+	if err := daemon.end(); err != nil {
+		t.Error(err)
+	}
+	if n, _ := endpoint.Counts(); n != 1 {
+		t.Errorf("%d requests, want the one that stopped the relay", n)
+	}
+}
+
 func TestNothingIsDeliveredWithoutTheControlTopic(t *testing.T) {
 	brokers := startBroker(t)
 	for _, topic := range []string{"orders", "orders.retry.1", "orders.DLT"} {

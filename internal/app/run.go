@@ -160,18 +160,24 @@ func (d *daemon) watch() (rest func(), stop func() error) {
 	}
 }
 
-// relay runs all relays until ctx ends. What is left of them when nothing is in flight
-// any more only looks at topics, and is not waited for: it may wait for brokers that
-// hang.
+// relay runs all relays until ctx ends. An attempt that finishes after that may still stop
+// its relay, which is written before the producers are closed. What is left of the relays
+// when nothing is in flight any more only looks at topics, and is not waited for: it may
+// wait for brokers that hang.
 func (d *daemon) relay(ctx, abort context.Context, restMonitor func()) {
-	var running sync.WaitGroup
+	var running, writing sync.WaitGroup
+	drained, end := context.WithCancel(abort)
+	defer end()
 	for _, r := range d.relays {
 		running.Go(func() { r.Run(ctx, abort, d.cluster) })
 	}
-	running.Go(func() { d.control.Run(ctx, d.cluster) })
+	running.Go(func() { d.control.Follow(ctx, d.cluster) })
+	writing.Go(func() { d.control.Write(drained, abort) })
 	for _, r := range d.relays {
 		<-r.Drained()
 	}
+	end()
+	writing.Wait()
 	restMonitor() // what is broken off now is no trouble of Kafka's
 	d.cluster.HangUp()
 	d.deps.Producers.Close()

@@ -45,7 +45,7 @@ type Deps struct {
 type Control struct {
 	deps Deps
 
-	// What is at the edge; tests set them before Run.
+	// What is at the edge; tests set them before Follow.
 	plan func(*kafka.Cluster) (kafka.Topic, error)
 	open func(context.Context) (reader, error)
 	put  func(ctx context.Context, key, value []byte) (offset int64, err error)
@@ -87,14 +87,6 @@ func New(d Deps) *Control {
 	}
 	c.plan, c.open, c.put = c.planTopic, c.openTopic, c.putRecord
 	return c
-}
-
-// Run makes the topic if it has to, reads it, and follows and writes it until ctx ends.
-func (c *Control) Run(ctx context.Context, cluster *kafka.Cluster) {
-	var writing sync.WaitGroup
-	writing.Go(func() { c.write(ctx) })
-	defer writing.Wait()
-	c.follow(ctx, cluster)
 }
 
 // Stop has a relay stopped, by a rule's word: at once in this process, and on the others

@@ -115,6 +115,61 @@ func TestStopIsWrittenUntilItIsAcknowledged(t *testing.T) {
 	})
 }
 
+// An attempt that is under way when the process is told to end may still stop its relay.
+func TestStopDuringTheDrainIsWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		topic := newTopic()
+		a, b := newRig(topic), newRig(topic)
+		defer b.stop()
+		b.want(t, "read")
+		a.rest()
+		a.Stop("g1", stopped("410 Gone"))
+		b.want(t, "g1 stopped by rule: 410 Gone")
+		topic.mu.Lock()
+		topic.failing = errors.New("no broker answers") // the reader of b notices nothing
+		topic.mu.Unlock()
+		a.Stop("g2", stopped("410 Gone"))
+		synctest.Wait()
+		topic.mu.Lock()
+		topic.failing = nil
+		topic.mu.Unlock()
+		a.stop() // before the next try is due
+		b.want(t, "g2 stopped by rule: 410 Gone")
+		if n := a.logs.FilterMessageSnippet("as the process ends").Len(); n != 0 {
+			t.Errorf("%d halts are told to be lost", n)
+		}
+	})
+}
+
+func TestHaltThatCannotBeWrittenAtTheEndIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(newTopic())
+		r.put = func(ctx context.Context, _, _ []byte) (int64, error) {
+			<-ctx.Done() // it hangs
+			return 0, errors.New("no acknowledgement came in time")
+		}
+		synctest.Wait()
+		began := time.Now()
+		r.Stop("g1", stopped("410 Gone"))
+		synctest.Wait()
+		r.stop()
+		if took := time.Since(began); took != lastBound {
+			t.Errorf("the end took %s, want %s", took, lastBound)
+		}
+		lines := r.logs.FilterMessage("halt of a relay is not on the control topic as the process ends: other instances do not know of it, and after a restart it is forgotten").All()
+		if len(lines) != 1 {
+			t.Fatalf("%d lines, want one", len(lines))
+		}
+		want := map[string]any{
+			"topic": "retryd.control", "relay": "loans", "state": "stopped", "reason": "410 Gone",
+			"error": "topic retryd.control did not acknowledge it: no acknowledgement came in time",
+		}
+		if diff := cmp.Diff(want, lines[0].ContextMap()); diff != "" {
+			t.Errorf("fields (-want +got):\n%s", diff)
+		}
+	})
+}
+
 // deadline is a context that ends in ten seconds.
 func deadline(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)

@@ -23,9 +23,10 @@ const (
 // errAnew ends the reading of a topic whose name another one has now.
 var errAnew = errors.New("it was made anew")
 
-// follow reads the topic, from its beginning each time that something broke: what was
-// compacted away meanwhile would be missed otherwise.
-func (c *Control) follow(ctx context.Context, cluster *kafka.Cluster) {
+// Follow makes the topic if it has to, and reads it until ctx ends: from its beginning each
+// time that something broke, since what was compacted away meanwhile would be missed
+// otherwise.
+func (c *Control) Follow(ctx context.Context, cluster *kafka.Cluster) {
 	for ctx.Err() == nil {
 		topic, err := c.look(cluster)
 		if err == nil {

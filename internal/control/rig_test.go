@@ -119,7 +119,8 @@ type rig struct {
 	*Control
 	topic *fakeTopic
 	logs  *observer.ObservedLogs
-	stop  func()
+	rest  func() // ends following, as SIGTERM does
+	stop  func() // ends writing, too, when nothing is under way any more
 
 	mu      sync.Mutex
 	told    []string
@@ -150,15 +151,19 @@ func newRig(topic *fakeTopic) *rig {
 		Ignored: func() { r.ignored++ },
 	})
 	r.plan, r.open, r.put = topic.plan, topic.open, topic.put
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		r.Run(ctx, nil)
-	}()
+	var following, writing sync.WaitGroup
+	ctx, rest := context.WithCancel(context.Background())
+	drained, end := context.WithCancel(context.Background())
+	following.Go(func() { r.Follow(ctx, nil) })
+	writing.Go(func() { r.Write(drained, context.Background()) })
+	r.rest = func() {
+		rest()
+		following.Wait()
+	}
 	r.stop = func() {
-		cancel()
-		<-done
+		r.rest()
+		end()
+		writing.Wait()
 	}
 	return r
 }

@@ -19,6 +19,8 @@ const (
 	writeBound = 10 * time.Second
 	// resendPause is how long after a write that failed what is unwritten is written again.
 	resendPause = 2 * time.Second
+	// lastBound is how long what is unwritten at the end is tried to be written.
+	lastBound = 5 * time.Second
 )
 
 // request is a write that somebody waits for.
@@ -69,8 +71,20 @@ func (c *Control) unacknowledged(err error) error {
 	return fmt.Errorf("topic %s did not acknowledge it: %w", c.deps.Topics.Control, err)
 }
 
-// write does all the writing, one record after the other, until ctx ends.
-func (c *Control) write(ctx context.Context) {
+// Write does all the writing, one record after the other, until ctx ends: that is when no
+// attempt is under way any more that could stop a relay, which may be long after Follow's
+// end. Then what is unwritten is written a last time, within 5 s or until abort ends. What
+// the topic does not have by then is told.
+func (c *Control) Write(ctx, abort context.Context) {
+	c.writeUntil(ctx)
+	last, cancel := context.WithTimeout(abort, lastBound)
+	defer cancel()
+	if err := c.resend(last); err != nil {
+		c.tellLost(err)
+	}
+}
+
+func (c *Control) writeUntil(ctx context.Context) {
 	again := time.NewTimer(0)
 	defer again.Stop()
 	for {
@@ -82,26 +96,28 @@ func (c *Control) write(ctx context.Context) {
 		case <-c.wake:
 			again.Reset(0)
 		case <-again.C:
-			if !c.resend(ctx) {
+			if err := c.resend(ctx); err != nil && ctx.Err() == nil {
+				c.warn(err)
 				again.Reset(resendPause)
 			}
 		}
 	}
 }
 
-// resend writes what is unwritten; ok is false if some of it still is.
-func (c *Control) resend(ctx context.Context) (ok bool) {
-	c.mu.Lock()
-	unwritten := maps.Clone(c.unwritten)
-	c.mu.Unlock()
-	ok = true
-	for group, h := range unwritten {
+// resend writes what is unwritten; an error says why some of it still is.
+func (c *Control) resend(ctx context.Context) (failed error) {
+	for group, h := range c.allPending() {
 		if err := c.writeOne(ctx, group, &h); err != nil {
-			ok = false
-			c.warn(err)
+			failed = err
 		}
 	}
-	return ok
+	return failed
+}
+
+func (c *Control) allPending() map[string]status.Halt {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.unwritten)
 }
 
 // writeOne writes a word, and takes it for said once it is acknowledged: what was
@@ -138,6 +154,15 @@ func (c *Control) warn(err error) {
 	if n, ok := c.deps.Limiter.Allow("unwritten", c.deps.Topics.Control, time.Now()); ok {
 		c.deps.Log.Warn("halt of a relay is not on the control topic yet, so other instances do not know of it; it is written again",
 			zap.String(logging.FieldTopic, c.deps.Topics.Control), zap.String(logging.FieldError, kafka.Explain(err)), logging.Suppressed(n))
+	}
+}
+
+// tellLost tells which halts end with the process.
+func (c *Control) tellLost(err error) {
+	for group, h := range c.allPending() {
+		c.deps.Log.Error("halt of a relay is not on the control topic as the process ends: other instances do not know of it, and after a restart it is forgotten",
+			zap.String(logging.FieldTopic, c.deps.Topics.Control), zap.String(logging.FieldRelay, c.deps.Relays[group]),
+			zap.String("state", string(h.State)), zap.String(logging.FieldReason, h.Reason), zap.String(logging.FieldError, kafka.Explain(err)))
 	}
 }
 
