@@ -135,10 +135,15 @@ func (c *Control) learn(group string, w said) {
 	}
 }
 
-// set is learn of the newest, for a caller that holds mu.
+// set is learn of the newest, for a caller that holds mu. What is unwritten and read back
+// was written, though the acknowledgement did not come: to write it again could undo a
+// resume.
 func (c *Control) set(group string, w said) {
 	before := c.state(group)
 	c.known[group] = w
+	if h, ok := c.unwritten[group]; ok && same(&h, w.halt) {
+		delete(c.unwritten, group)
+	}
 	if now := c.state(group); !same(before, now) {
 		c.deps.Changed(group, now)
 	}

@@ -200,6 +200,37 @@ func TestResumeOvertakesAStopThatIsNotWrittenYet(t *testing.T) {
 	})
 }
 
+// A stop that was written without an acknowledgement and read back is not written again: a
+// resume that came meanwhile would be undone.
+func TestResumeHoldsWhereTheStopWasNotAcknowledged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		topic := newTopic()
+		a, b := newRig(topic), newRig(topic)
+		defer a.stop()
+		defer b.stop()
+		a.want(t, "read")
+		b.want(t, "read")
+		a.put = func(ctx context.Context, key, value []byte) (int64, error) {
+			if _, err := topic.put(ctx, key, value); err != nil {
+				return 0, err
+			}
+			<-ctx.Done()
+			return 0, errors.New("no acknowledgement came in time")
+		}
+		a.Stop("g1", stopped("410 Gone"))
+		b.want(t, "g1 stopped by rule: 410 Gone")
+		if err := b.Resume(t.Context(), "g1"); err != nil {
+			t.Fatal(err)
+		}
+		a.want(t, "g1 stopped by rule: 410 Gone", "g1 delivers")
+		time.Sleep(time.Minute)
+		a.want(t)
+		if len(topic.entries) != 2 {
+			t.Errorf("%d records, want the stop and the resume", len(topic.entries))
+		}
+	})
+}
+
 func TestOrderThatIsNotBegunInTimeIsRefused(t *testing.T) {
 	c := New(Deps{Topics: kafka.DefaultTopics()}) // which does not run
 	ctx, cancel := context.WithCancel(t.Context())

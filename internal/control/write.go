@@ -106,7 +106,11 @@ func (c *Control) writeUntil(ctx context.Context) {
 
 // resend writes what is unwritten; an error says why some of it still is.
 func (c *Control) resend(ctx context.Context) (failed error) {
-	for group, h := range c.allPending() {
+	for group := range c.allPending() {
+		h, ok := c.pending(group) // by now
+		if !ok {
+			continue
+		}
 		if err := c.writeOne(ctx, group, &h); err != nil {
 			failed = err
 		}
