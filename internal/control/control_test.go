@@ -304,6 +304,36 @@ func TestTopicThatIsMadeAnewGetsWhatIsHalted(t *testing.T) {
 	})
 }
 
+// A topic that was made anew a moment ago, which nobody has noticed yet, counts its records
+// from 0 again.
+func TestPauseHoldsAtOnceOnATopicMadeAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		topic := newTopic()
+		for range 3 {
+			topic.write("relay/g1", nil)
+		}
+		r := newRig(topic)
+		defer r.stop()
+		r.want(t, "read")
+		topic.anew()
+		topic.write("relay/elsewhere", nil)
+		if _, err := r.Pause(t.Context(), "g1", "release", "alice"); err != nil {
+			t.Fatal(err)
+		}
+		r.want(t, "g1 paused by alice: release")
+		if err := r.Resume(t.Context(), "g1"); err != nil {
+			t.Fatal(err)
+		}
+		r.want(t, "g1 delivers")
+		if _, err := r.Pause(t.Context(), "g1", "release", "bob"); err != nil {
+			t.Fatal(err)
+		}
+		r.want(t, "g1 paused by bob: release")
+		time.Sleep(lookInterval + 3*time.Second)
+		r.want(t, "read")
+	})
+}
+
 func TestRecordsThatMakeNoSenseAreToldOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		topic := newTopic()
@@ -356,6 +386,26 @@ func TestOlderWordThatIsReadLaterCountsNoMore(t *testing.T) {
 	r.renew(map[string]said{"g1": {offset: 0}}, 1, true)  // a topic that was made anew
 	r.learn("g1", said{halt: &h, offset: 1})              // which begins at 0
 	if diff := cmp.Diff([]string{"stopped", "", "stopped", "", "stopped"}, r.told); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
+	}
+}
+
+// A word that was read while another one was written counts if it stands behind that.
+func TestAcknowledgedWordThatIsOvertakenDoesNotCount(t *testing.T) {
+	r := &rig{}
+	r.Control = New(Deps{Relays: map[string]string{"g1": "loans"}, Changed: func(_ string, h *status.Halt) {
+		r.told = append(r.told, string(stateOf(h)))
+	}})
+	h := stopped("410 Gone")
+	r.learn("g1", said{offset: 4})
+	r.put = func(context.Context, []byte, []byte) (int64, error) {
+		r.learn("g1", said{halt: &h, offset: 6})
+		return 5, nil
+	}
+	if err := r.writeOne(t.Context(), "g1", nil); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"stopped"}, r.told); diff != "" {
 		t.Errorf("told (-want +got):\n%s", diff)
 	}
 }

@@ -125,7 +125,9 @@ func (c *Control) allPending() map[string]status.Halt {
 }
 
 // writeOne writes a word, and takes it for said once it is acknowledged: what was
-// unwritten of that relay before is overtaken by it.
+// unwritten of that relay before is overtaken by it. A word that was read meanwhile and
+// stands behind it overtakes it in turn. Where it stands before one that was read before it
+// was written, it is on a topic that was made anew.
 func (c *Control) writeOne(ctx context.Context, group string, h *status.Halt) error {
 	ctx, cancel := context.WithTimeout(ctx, writeBound)
 	defer cancel()
@@ -134,6 +136,7 @@ func (c *Control) writeOne(ctx context.Context, group string, h *status.Halt) er
 		return err
 	}
 	before, pending := c.pending(group)
+	asked := c.newest(group)
 	offset, err := c.put(ctx, keyOf(group), value)
 	if err != nil {
 		return c.unacknowledged(err)
@@ -144,7 +147,7 @@ func (c *Control) writeOne(ctx context.Context, group string, h *status.Halt) er
 	if now, still := c.unwritten[group]; pending && still && same(&now, &before) {
 		delete(c.unwritten, group)
 	}
-	if newest := c.known[group].offset; offset >= newest || offset == 0 { // 0: not told
+	if newest := c.known[group].offset; offset >= newest || offset <= asked { // 0: not told
 		c.known[group] = said{h, max(offset, newest)}
 	}
 	if now := c.state(group); !same(shown, now) {
@@ -175,6 +178,13 @@ func (c *Control) pending(group string) (h status.Halt, ok bool) {
 	defer c.mu.Unlock()
 	h, ok = c.unwritten[group]
 	return h, ok
+}
+
+// newest returns the offset of the newest record of a relay that is known.
+func (c *Control) newest(group string) int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.known[group].offset
 }
 
 // putRecord writes one record to the topic.
