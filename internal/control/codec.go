@@ -48,18 +48,20 @@ func valueOf(relay string, h *status.Halt) ([]byte, error) {
 	return encode(relay, *h)
 }
 
-// decode reads a value. Fields that it does not know are of a newer version; texts that
-// are too long are cut.
+// decode reads a value. Fields that it does not know are of a newer version, and so is a
+// state, which counts as a pause: whatever it is, the relay is not to deliver as usual.
+// Texts that are too long are cut.
 func decode(value []byte) (status.Halt, error) {
 	var w word
 	if err := json.Unmarshal(value, &w); err != nil {
 		return status.Halt{}, fmt.Errorf("not the JSON of a state: %w", err)
 	}
-	switch {
-	case !slices.Contains(status.HaltStates(), w.State):
-		return status.Halt{}, fmt.Errorf("state %.20q is neither paused nor stopped", w.State)
-	case w.At.UTC().Year() < 1970 || w.At.UTC().Year() > 9999:
+	if year := w.At.UTC().Year(); year < 1970 || year > 9999 {
 		return status.Halt{}, errors.New("at is no time of a halt")
+	}
+	if !slices.Contains(status.HaltStates(), w.State) {
+		w.Reason = fmt.Sprintf("the control topic says %.20q, which this version does not know: %s", w.State, w.Reason)
+		w.State = status.Paused
 	}
 	return tidy(status.Halt{State: w.State, Reason: w.Reason, By: w.By, Since: w.At}), nil
 }
