@@ -32,6 +32,7 @@ func (d *daemon) makeControl() {
 		Changed: d.haltOrResume,
 		Read:    func() { d.eachRelay(func(r *tier.Relay) { r.ControlRead(topic) }) },
 		Unread:  func(err error) { d.eachRelay(func(r *tier.Relay) { r.ControlUnread(topic, err) }) },
+		Looked:  func(err error) { d.eachRelay(func(r *tier.Relay) { r.ControlLooked(topic, err) }) },
 		Ignored: d.deps.Metrics.ControlRecordIgnored,
 	})
 	d.deps.Stop = d.control.Stop

@@ -38,6 +38,7 @@ type Deps struct {
 	Changed func(group string, h *status.Halt) // nil: the relay is to deliver
 	Read    func()                             // the topic was read to its end, also after Unread
 	Unread  func(error)                        // why it cannot be; what was told last still holds
+	Looked  func(error)                        // what is wrong with the topic although it is read; nil: nothing any more
 	Ignored func()                             // counts a record that makes no sense
 }
 
@@ -55,11 +56,12 @@ type Control struct {
 	wake     chan struct{}               // there is something unwritten
 
 	// Used by the goroutine that reads alone.
-	id      [16]byte // of the topic that was read last
-	judged  int64    // the offset behind the last record of it that was judged
-	warned  []string // warnings of the last look
-	planned bool     // a look succeeded
-	unread  bool     // that it cannot be read was told last
+	id     [16]byte // of the topic that was read last
+	judged int64    // the offset behind the last record of it that was judged
+
+	// Used by one look at a time.
+	warned  []string // warnings of the last one
+	planned bool     // one succeeded
 
 	mu        sync.Mutex
 	known     map[string]said        // by group, as the topic says

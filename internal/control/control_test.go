@@ -268,6 +268,36 @@ func TestWhatCannotBeReadKeepsTheLastState(t *testing.T) {
 	})
 }
 
+// A look that takes its time, or finds something, is no matter of what is read.
+func TestTopicIsReadWhileItIsLookedAt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		topic := newTopic()
+		r := newRig(topic)
+		defer r.stop()
+		r.want(t, "read")
+		looked := make(chan error)
+		topic.change(func() { topic.slow = looked })
+		time.Sleep(lookInterval + 3*time.Second)
+		topic.write("relay/g1", []byte(`{"state":"paused","by":"bob","reason":"r","at":"2026-01-31T08:00:00Z"}`))
+		r.want(t, "g1 paused by bob: r")
+		looked <- errors.New("topic retryd.control may not be looked at")
+		time.Sleep(3 * time.Second)
+		topic.write("relay/g1", nil)
+		r.want(t, "looked: topic retryd.control may not be looked at", "g1 delivers")
+		time.Sleep(lookInterval - 4*time.Second)
+		synctest.Wait()
+		select {
+		case looked <- nil:
+			t.Error("it is looked at again before 30 s")
+		default:
+		}
+		time.Sleep(10 * time.Second)
+		looked <- nil
+		time.Sleep(3 * time.Second)
+		r.want(t, "in order")
+	})
+}
+
 func TestWhatWasMissedIsFoundWhenTheTopicIsReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		topic := newTopic()

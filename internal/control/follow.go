@@ -3,7 +3,6 @@ package control
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -12,13 +11,8 @@ import (
 	"github.com/retryd/retryd/internal/logging"
 )
 
-const (
-	// lookInterval is how often the topic is looked at: for what was mended, and for a
-	// topic that was made anew, which a reader need not notice.
-	lookInterval = 30 * time.Second
-	// retryPause is how long a cluster that did not answer is left alone.
-	retryPause = time.Second
-)
+// retryPause is how long a cluster that did not answer is left alone.
+const retryPause = time.Second
 
 // errAnew ends the reading of a topic whose name another one has now.
 var errAnew = errors.New("it was made anew")
@@ -36,7 +30,7 @@ func (c *Control) Follow(ctx context.Context, cluster *kafka.Cluster) {
 			return
 		}
 		if !errors.Is(err, errAnew) {
-			c.tellUnread(err)
+			c.deps.Unread(err)
 			sleep(ctx, patience(err))
 		}
 	}
@@ -49,16 +43,6 @@ func patience(err error) time.Duration {
 		return lookInterval
 	}
 	return retryPause
-}
-
-// look makes sure that the topic stands, and keeps what is known of it.
-func (c *Control) look(cluster *kafka.Cluster) (kafka.Topic, error) {
-	topic, err := c.plan(cluster)
-	if err == nil {
-		c.topic.Store(&topic)
-		c.planned = true
-	}
-	return topic, err
 }
 
 // readFrom reads a topic to its end, and follows it until something breaks.
@@ -77,8 +61,10 @@ func (c *Control) readFrom(ctx context.Context, cluster *kafka.Cluster, topic ka
 		return err
 	}
 	c.renew(all, c.judged, anew)
-	c.tellRead()
-	for looked := time.Now(); ctx.Err() == nil; {
+	c.deps.Read()
+	beside := looks{due: time.Now().Add(lookInterval)}
+	defer beside.running.Wait()
+	for ctx.Err() == nil {
 		entries, _, err := r.Read()
 		if err != nil {
 			return err
@@ -88,39 +74,11 @@ func (c *Control) readFrom(ctx context.Context, cluster *kafka.Cluster, topic ka
 				c.learn(group, w)
 			}
 		}
-		if time.Since(looked) >= lookInterval {
-			looked = time.Now()
-			if err := c.relook(cluster, topic); err != nil {
-				return err
-			}
+		if err := c.relook(&beside, cluster, topic); err != nil {
+			return err
 		}
 	}
 	return nil
-}
-
-// relook ends the reading of a topic that was made anew. Other troubles of a topic that
-// can be read are told, and it is read on.
-func (c *Control) relook(cluster *kafka.Cluster, topic kafka.Topic) error {
-	found, err := c.look(cluster)
-	switch {
-	case err != nil:
-		c.tellUnread(err)
-	case found.ID != topic.ID:
-		return errAnew
-	case c.unread:
-		c.tellRead()
-	}
-	return nil
-}
-
-func (c *Control) tellRead() {
-	c.unread = false
-	c.deps.Read()
-}
-
-func (c *Control) tellUnread(err error) {
-	c.unread = true
-	c.deps.Unread(err)
 }
 
 // readAll returns what the topic says of the process's relays by now.
@@ -171,30 +129,6 @@ func (c *Control) ignore(e kafka.Entry, err error, first bool) {
 	c.deps.Ignored()
 	c.deps.Log.Warn("record of the control topic makes no sense and is ignored", zap.String(logging.FieldTopic, c.deps.Topics.Control),
 		zap.Int64(logging.FieldOffset, e.Offset), logging.Key(e.Key), zap.String(logging.FieldError, err.Error()))
-}
-
-// planTopic makes or checks the topic.
-func (c *Control) planTopic(cluster *kafka.Cluster) (kafka.Topic, error) {
-	topic, warnings, err := cluster.PlanCompacted(c.deps.Topics.Control, c.deps.Like, c.deps.Topics.Create, c.created)
-	if err != nil {
-		return topic, err
-	}
-	for _, w := range warnings {
-		if !slices.Contains(c.warned, w) {
-			c.deps.Log.Warn(w)
-		}
-	}
-	c.warned = warnings
-	return topic, nil
-}
-
-func (c *Control) created(change kafka.Change) {
-	topic := zap.String(logging.FieldTopic, change.Topic)
-	if c.planned {
-		c.deps.Log.Warn("control topic was missing and is created anew: pauses and stops that this instance knows are written again", topic)
-		return
-	}
-	c.deps.Log.Info("topic created", topic, zap.Int32("partitions", change.To))
 }
 
 func (c *Control) openTopic(ctx context.Context) (reader, error) {

@@ -28,6 +28,7 @@ type fakeTopic struct {
 	changed chan struct{} // closed with the next change
 	failing error         // what reading and writing give
 	tries   int           // writes that were tried
+	slow    chan error    // what looks wait for, and give; nil: they do not wait
 }
 
 func newTopic() *fakeTopic { return &fakeTopic{id: 1, changed: make(chan struct{})} }
@@ -66,6 +67,14 @@ func (f *fakeTopic) put(_ context.Context, key, value []byte) (int64, error) {
 }
 
 func (f *fakeTopic) plan(*kafka.Cluster) (kafka.Topic, error) {
+	f.mu.Lock()
+	slow := f.slow
+	f.mu.Unlock()
+	if slow != nil {
+		if err := <-slow; err != nil {
+			return kafka.Topic{}, err
+		}
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if planned := new(kafka.PlanError); errors.As(f.failing, &planned) {
@@ -125,6 +134,7 @@ type rig struct {
 	mu      sync.Mutex
 	told    []string
 	ignored int
+	odd     bool // the last look found something
 }
 
 // newRig starts a Control on a topic; it ends with stop.
@@ -146,8 +156,17 @@ func newRig(topic *fakeTopic) *rig {
 			}
 			note("%s %s by %s: %s", group, h.State, h.By, h.Reason)
 		},
-		Read:    func() { note("read") },
-		Unread:  func(err error) { note("unread: %v", err) },
+		Read:   func() { note("read") },
+		Unread: func(err error) { note("unread: %v", err) },
+		Looked: func(err error) {
+			switch {
+			case err != nil:
+				note("looked: %v", err)
+			case r.odd:
+				note("in order")
+			}
+			r.odd = err != nil
+		},
 		Ignored: func() { r.ignored++ },
 	})
 	r.plan, r.open, r.put = topic.plan, topic.open, topic.put

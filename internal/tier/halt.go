@@ -87,6 +87,7 @@ func (r *Relay) ControlRead(topic string) {
 	r.halting.mu.Unlock()
 	r.over(kindAwait, topic)
 	r.over(kindControl, topic)
+	r.over(kindOdd, topic)
 }
 
 // ControlUnread tells why the control topic cannot be read. What it said last still holds.
@@ -97,7 +98,18 @@ func (r *Relay) ControlUnread(topic string, err error) {
 		k = kindAwait
 	}
 	r.halting.mu.Unlock()
+	r.drop(kindOdd, topic)
 	r.raise(k, topic, err)
+}
+
+// ControlLooked tells what is wrong with the control topic although it is read; nil ends
+// that.
+func (r *Relay) ControlLooked(topic string, err error) {
+	if err == nil {
+		r.over(kindOdd, topic)
+		return
+	}
+	r.raise(kindOdd, topic, err)
 }
 
 // EndpointHolds says why the relay delivers nothing although it is not halted: what its

@@ -102,6 +102,35 @@ func TestControlTopicThatIsLostLaterBlocksNothing(t *testing.T) {
 	})
 }
 
+// It is read: neither orders nor delivery are affected.
+func TestProblemOfAControlTopicThatIsReadIsToldAsSuch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, logs := observed(t)
+		r.relay.config.Name = "orders"
+		r.relay.AwaitControl("retryd.control")
+		r.relay.ControlRead("retryd.control")
+		denied := &kafka.PlanError{Problems: []string{"topic retryd.control may not be looked at (not authorized): grant DescribeConfigs on it"}}
+		r.relay.ControlLooked("retryd.control", denied)
+		want := "control topic has a problem: topic retryd.control may not be looked at (not authorized): grant DescribeConfigs on it"
+		if s := r.relay.Status(); len(s.Problems) != 1 || s.Problems[0].Text != want || !s.Ready || !r.delivers(t) {
+			t.Errorf("ready %v, problems %+v", s.Ready, s.Problems)
+		}
+		r.relay.ControlLooked("retryd.control", nil)
+		r.relay.ControlLooked("retryd.control", denied)
+		r.relay.ControlUnread("retryd.control", denied)
+		if s := r.relay.Status(); len(s.Problems) != 1 || s.Problems[0].Text == want {
+			t.Errorf("once it cannot be read: problems %+v", s.Problems)
+		}
+		r.relay.ControlRead("retryd.control")
+		if s := r.relay.Status(); len(s.Problems) > 0 {
+			t.Errorf("problems %+v", s.Problems)
+		}
+		requireMessages(t, logs, "info relay is ready",
+			"warn control topic has a problem: what it says is read all the same", "info control topic is in order again",
+			"warn control topic cannot be read: a pause or a resume elsewhere is not noticed", "info control topic is read again")
+	})
+}
+
 func TestHaltedRelayStartsNoAttemptAndGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := tierRig(t)

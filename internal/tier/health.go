@@ -36,10 +36,10 @@ const unseen = recheckInterval + 2*moment
 func troubleOf(k kind, of string, err error) trouble {
 	away := kafka.Unreachable(err)
 	t := trouble{kind: k, of: of, why: explain(err), fault: isFault(err), passing: away, common: away, away: away}
-	if !t.fault && (k == kindTopics || k == kindMember || k == kindControl) {
+	if !t.fault && (k == kindTopics || k == kindMember || k == kindControl || k == kindOdd) {
 		t.grace = moment
 	}
-	if k == kindAwait || k == kindControl { // one topic for all relays, none of theirs
+	if k == kindAwait || k == kindControl || k == kindOdd { // one topic for all relays, none of theirs
 		t.common = true
 		return t
 	}

@@ -23,6 +23,7 @@ const (
 	kindPause                // delivery pauses
 	kindAge                  // the main topic may delete records before they are delivered
 	kindControl              // the control topic is not read any more
+	kindOdd                  // the control topic is read, but something is wrong with it
 )
 
 // blocking reports whether a relay with such a trouble is not ready.
@@ -50,6 +51,8 @@ func (k kind) lines() [2]string {
 		return [2]string{"control topic cannot be read: nothing is delivered before it was", "control topic was read"}
 	case kindControl:
 		return [2]string{"control topic cannot be read: a pause or a resume elsewhere is not noticed", "control topic is read again"}
+	case kindOdd:
+		return [2]string{"control topic has a problem: what it says is read all the same", "control topic is in order again"}
 	case kindAge:
 		return [2]string{"main topic is about to delete records that are not delivered", "main topic keeps its records for long enough again"}
 	default:
@@ -72,6 +75,8 @@ func (k kind) text(of, why string) string {
 		return "delivers nothing before topic " + of + " was read, which says what is paused: " + why
 	case kindControl:
 		return "does not notice a pause or a resume elsewhere, which topic " + of + " would tell: " + why
+	case kindOdd:
+		return "control topic has a problem: " + why
 	default:
 		return why
 	}
