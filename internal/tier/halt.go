@@ -8,6 +8,7 @@ import (
 
 	"github.com/retryd/retryd/internal/logging"
 	"github.com/retryd/retryd/internal/policy"
+	"github.com/retryd/retryd/internal/record"
 	"github.com/retryd/retryd/internal/status"
 )
 
@@ -121,7 +122,7 @@ func (r *Relay) noteStop(o policy.Outcome) {
 	if o.Treatment != policy.TreatStop {
 		return
 	}
-	r.deps.Stop(r.config.Group, status.Halt{State: status.Stopped, Reason: o.Error, By: byRule, Since: time.Now()})
+	r.deps.Stop(r.config.Group, status.Halt{State: status.Stopped, Reason: r.hide.Text(record.HeaderError, o.Error), By: byRule, Since: time.Now()})
 }
 
 // byRule is who stops a relay where an answer of the endpoint does.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/retryd/retryd/internal/kafka"
 	"github.com/retryd/retryd/internal/policy"
+	"github.com/retryd/retryd/internal/redact"
 	"github.com/retryd/retryd/internal/status"
 )
 
@@ -172,5 +173,17 @@ func TestAnswerThatStopsIsKeptAndSpendsNoAttempt(t *testing.T) {
 	}
 	if r.relay.Status().Halt == nil {
 		t.Error("the relay is not halted at once")
+	}
+}
+
+// The reason of a stop is the answer's error, which a dead letter carries as x-error.
+func TestReasonOfAStopIsHiddenAsTheErrorThatItIs(t *testing.T) {
+	r := tierRig(t)
+	defer r.stop()
+	r.relay.hide = redact.Config{Headers: []string{"x-error"}}.Rules(nil)
+	r.relay.deps.Stop = func(_ string, h status.Halt) { r.relay.Halt(h) }
+	r.relay.noteStop(policy.Outcome{Verdict: policy.Verdict{Treatment: policy.TreatStop}, Error: "status 410 Gone"})
+	if h := r.relay.Status().Halt; h == nil || h.Reason != redact.Mask {
+		t.Errorf("halt %+v, want the reason %s", h, redact.Mask)
 	}
 }
