@@ -35,6 +35,7 @@ type tlsFiles struct {
 	mu     sync.Mutex // held while the files are looked at; nobody waits for that
 	looked time.Time
 	stamps [3]stamp
+	failed string                              // why they could not be used when they were read last; "": they could
 	watch  func(notAfter time.Time, err error) // may be nil
 }
 
@@ -74,17 +75,24 @@ func (f *tlsFiles) at(now time.Time) *tls.Config {
 	return f.current.Load()
 }
 
-// look reads the files again if they have changed. What cannot be used is told once,
-// and the configuration stays what it is. The caller holds mu.
+// look reads the files again if they have changed, or could not be used: not everything
+// that mends them shows. What cannot be used is told once, and the configuration stays what
+// it is. The caller holds mu.
 func (f *tlsFiles) look() {
 	stamps := f.files.stamps() // before they are read: a later change shows the next time
-	if stamps == f.stamps {
+	if stamps == f.stamps && f.failed == "" {
 		return
 	}
 	f.stamps = stamps
 	config, err := f.files.load(f.name)
-	if err == nil {
+	switch {
+	case err == nil:
 		f.current.Store(config)
+		f.failed = ""
+	case err.Error() == f.failed: // it was told
+		return
+	default:
+		f.failed = err.Error()
 	}
 	f.tell(err)
 }
@@ -97,8 +105,8 @@ func (f *tlsFiles) tell(err error) {
 
 // WatchCertificate has told called, one call at a time, when the files of endpoint.tls
 // are taken: now, and after each change. notAfter is when the client certificate in
-// use expires, zero if there is none. err says why changed files cannot be used; what
-// was in use stays. Without such files there is no call. told must not call the client.
+// use expires, zero if there is none. err says why changed files cannot be used, once for
+// each reason in a row; what was in use stays. Without such files there is no call. told must not call the client.
 func (c *Client) WatchCertificate(told func(notAfter time.Time, err error)) {
 	f := c.route.tls
 	if f == nil || !f.files.any() {

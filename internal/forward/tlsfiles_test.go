@@ -1,6 +1,7 @@
 package forward
 
 import (
+	"bytes"
 	"crypto/tls"
 	"math/big"
 	"net/http"
@@ -10,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/retryd/retryd/internal/policy"
 	"github.com/retryd/retryd/internal/redact"
@@ -194,6 +197,41 @@ func TestBrokenFilesAreToldOnceAndTheOldOnesKept(t *testing.T) {
 		if (*all)[i].err != want[i].err || !(*all)[i].notAfter.Equal(want[i].notAfter) {
 			t.Errorf("told %+v, want %+v", (*all)[i], want[i])
 		}
+	}
+}
+
+// What made files unusable need not change what shows of them from outside: their mode,
+// or a write within the time that the file system tells apart.
+func TestFilesThatCouldNotBeUsedAreReadUntilTheyCan(t *testing.T) {
+	a, hour := newAuthority(t), time.Now().Add(time.Hour).Truncate(time.Second).UTC()
+	c := newClient(t, "https://h/", withTLS(a.files(t, a.issue(t, hour))))
+	all := watchCertificate(c)
+	files := a.files(t, a.issue(t, hour.Add(time.Minute)))
+	good, err := os.ReadFile(files.CertFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	look := func(content []byte) {
+		t.Helper()
+		a.write(t, "client.pem", string(content))
+		if err := os.Chtimes(files.CertFile, hour, hour); err != nil {
+			t.Fatal(err)
+		}
+		soon(c)
+		c.route.tls.at(time.Now())
+	}
+	for range 3 {
+		look(bytes.Repeat([]byte("-"), len(good)))
+	}
+	look(good)
+	look(good)
+	want := []told{
+		{hour, ""},
+		{hour, "tls.cert_file: " + files.CertFile + " with tls.key_file " + files.KeyFile + ": tls: failed to find any PEM data in certificate input"},
+		{hour.Add(time.Minute), ""},
+	}
+	if diff := cmp.Diff(want, *all, cmp.AllowUnexported(told{})); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
 	}
 }
 

@@ -80,7 +80,7 @@ func New(reg prometheus.Registerer, version string) *Metrics {
 		breakerTransitions: d.counter("retryd_breaker_transitions_total",
 			"Changes of the circuit breaker's state, by the state that it went into and by what it is or was open for. Each probe is one into half_open and one out of it.", "relay", "state", "cause"),
 		certificateErrors: d.counter("retryd_certificate_reload_errors_total",
-			"Changes of the files of endpoint.tls that could not be used; what was in use stays.", "relay"),
+			"Times that changed files of endpoint.tls could not be used, one for each reason in a row; what was in use stays.", "relay"),
 		certificateNotAfter: d.gauge("retryd_endpoint_certificate_not_after_seconds",
 			"Unix time at which the client certificate expires that retryd shows to the endpoint; no series without one.", "relay"),
 		commits: d.counter("retryd_commits_total",
