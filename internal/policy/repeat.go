@@ -13,8 +13,9 @@ const (
 )
 
 const (
-	maxUnfinished = 1_000_000 // of max_unfinished
-	maxReplays    = 1000      // of max_replays
+	leastRepeat   = time.Second // between two attempts of a record that repeats, but for the jitter
+	maxUnfinished = 1_000_000   // of max_unfinished
+	maxReplays    = 1000        // of max_replays
 )
 
 // Bound returns what becomes of d where it repeats the last step: a dead letter if more
@@ -55,14 +56,34 @@ func (c Config) checkEndless(steps []Step) []error {
 	case c.MaxUnfinished < 0 || c.MaxUnfinished > maxUnfinished:
 		errs = append(errs, fmt.Errorf("max_unfinished: %d is outside 1 to %d", c.MaxUnfinished, maxUnfinished))
 	}
-	if c.Budget > 0 {
+	switch {
+	case c.Tiers.Auto:
+		errs = append(errs, errors.New("tiers: auto makes the tiers from the budget, and on_exhausted: repeat_last has none; list the tiers and leave budget out (tiers: [5s, 30s, 5m])"))
+	case c.Budget > 0:
 		errs = append(errs, fmt.Errorf("budget: %v would end what on_exhausted: repeat_last repeats without an end; remove one of the two", c.Budget))
 	}
 	if standard := DefaultConfig().Lifetime; c.Lifetime > 0 && c.Lifetime != standard {
 		errs = append(errs, fmt.Errorf("lifetime: %v would end what on_exhausted: repeat_last repeats without an end; remove one of the two", c.Lifetime))
 	}
-	if steps != nil && len(steps) == 0 {
-		errs = append(errs, errors.New("on_exhausted: repeat_last has no last tier to repeat with tiers: []; add a tier, or use dead_letter"))
+	return append(errs, c.checkRepeated(steps)...)
+}
+
+// checkRepeated looks at the step that is repeated. A wrong delay is reported elsewhere.
+func (c Config) checkRepeated(steps []Step) []error {
+	if steps == nil {
+		return nil
 	}
-	return errs
+	last := len(steps) - 1
+	if last < 0 {
+		return []error{errors.New("on_exhausted: repeat_last has no last tier to repeat with tiers: []; add a tier, or use dead_letter")}
+	}
+	d := steps[last].Delay
+	if d < 0 || d >= leastRepeat {
+		return nil
+	}
+	key := fmt.Sprintf("tiers[%d].delay", last)
+	if c.Tiers.List == nil {
+		key = "the last delay of backoff"
+	}
+	return []error{fmt.Errorf("on_exhausted: repeat_last would attempt a failing record again after %v, without an end; raise %s to at least %v", d, key, leastRepeat)}
 }

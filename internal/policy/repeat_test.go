@@ -82,6 +82,7 @@ func TestUnfinishedRecordsBoundTheRepeating(t *testing.T) {
 }
 
 func TestProblemsOfHowAWalkEnds(t *testing.T) {
+	const autoEndless = "tiers: auto makes the tiers from the budget, and on_exhausted: repeat_last has none; list the tiers and leave budget out (tiers: [5s, 30s, 5m])"
 	tests := []struct {
 		name   string
 		change func(*Config)
@@ -99,6 +100,20 @@ func TestProblemsOfHowAWalkEnds(t *testing.T) {
 			"lifetime: 1h0m0s would end what on_exhausted: repeat_last repeats without an end; remove one of the two",
 			"on_exhausted: repeat_last has no last tier to repeat with tiers: []; add a tier, or use dead_letter",
 		}},
+		{"no delay to repeat", func(c *Config) { endless(c); c.Tiers = list(time.Minute, 0) }, []string{
+			"on_exhausted: repeat_last would attempt a failing record again after 0s, without an end; raise tiers[1].delay to at least 1s"}},
+		{"a short delay to repeat", func(c *Config) { endless(c); c.Tiers = list(time.Second - 1) }, []string{
+			"on_exhausted: repeat_last would attempt a failing record again after 999.999999ms, without an end; raise tiers[0].delay to at least 1s"}},
+		{"the shortest delay to repeat", func(c *Config) { endless(c); c.Tiers = list(0, time.Second) }, nil},
+		{"a generated delay to repeat", func(c *Config) {
+			endless(c)
+			c.Tiers, c.Backoff = Tiers{}, Backoff{100 * time.Millisecond, 2, time.Minute, 4}
+		}, []string{
+			"on_exhausted: repeat_last would attempt a failing record again after 400ms, without an end; raise the last delay of backoff to at least 1s"}},
+		{"a wrong delay to repeat", func(c *Config) { endless(c); c.Tiers = list(-1) }, []string{
+			"tiers[0].delay: -1ns is negative; 0s means at once"}},
+		{"tiers of a budget that may not be", func(c *Config) { endless(c); c.Tiers = Tiers{Auto: true} }, []string{autoEndless}},
+		{"tiers of a budget that is", func(c *Config) { endless(c); c.Tiers, c.Budget = Tiers{Auto: true}, time.Second }, []string{autoEndless}},
 		{"a negative bound", func(c *Config) { endless(c); c.MaxUnfinished = -1 }, []string{"max_unfinished: -1 is outside 1 to 1000000"}},
 		{"a bound that is none", func(c *Config) { endless(c); c.MaxUnfinished = 1_000_001 }, []string{"max_unfinished: 1000001 is outside 1 to 1000000"}},
 		{"the largest bound", func(c *Config) { endless(c); c.MaxUnfinished = 1_000_000 }, nil},

@@ -27,6 +27,8 @@ func (c Config) steps() ([]Step, []error) {
 		return nil, []error{errors.New("tiers: excludes backoff, which generates them; keep one of the two")}
 	case generated:
 		return c.Backoff.steps(c.Jitter)
+	case c.Tiers.Auto && c.OnExhausted == onExhaustedRepeatLast: // reported as a contradiction
+		return nil, nil
 	case c.Tiers.Auto:
 		return autoSteps(c.Budget, c.Jitter)
 	case listed:
