@@ -31,6 +31,7 @@ type failure struct {
 	notTLS  bool // the handshake was answered by something else
 	atProxy bool // it is the proxy's, and says nothing of the endpoint
 
+	sent      bool // some of the request left this process
 	unreached bool // no connection, or it broke before a response
 }
 
@@ -42,12 +43,14 @@ func failed(kind policy.Kind, format string, args ...any) *failure {
 func stopped() *failure { return failed(policy.KindTimeout, "stopped before a response") }
 
 // failureVerdict takes no rule for the status of a proxy: rules are about the endpoint's
-// answers, and one that accepts such a status must not lose a record.
+// answers, and one that accepts such a status must not lose a record. Nor must one that
+// accepts a timeout, where nothing was sent.
 func (c *Client) failureVerdict(f *failure) policy.Verdict {
-	if f.status != 0 {
+	v := c.table.Failure(f.kind)
+	if f.status != 0 || v.Treatment == policy.TreatDone && !f.sent {
 		return policy.VerdictOf(policy.Classify(f.status, f.kind))
 	}
-	return c.table.Failure(f.kind)
+	return v
 }
 
 func failureOf(f *failure, v policy.Verdict) policy.Outcome {

@@ -165,6 +165,7 @@ func (c *Client) sendOn(ctx context.Context, cn *conn, deadline time.Time, req *
 	sent, err := cn.exchange(req, resp)
 	if err != nil {
 		f = exchangeFailure(err, cn.readErr, c.timeout)
+		f.sent = sent
 		f.unreached = f.kind == policy.KindReset || f.kind == policy.KindTLS
 	} else {
 		o = c.outcomeOf(resp) // before the body, whose trailer says nothing to us

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -61,6 +62,22 @@ func TestRulesJudgeFailures(t *testing.T) {
 			Unreached: true, Error: "connection closed before a response", Duration: got.Duration,
 		}
 		wantOutcome(t, got, want)
+	}
+}
+
+// TestNothingIsDoneOfWhichNothingWasSent: a handshake that breaks off or hangs is a
+// reset or a timeout like that of an endpoint which has the record.
+func TestNothingIsDoneOfWhichNothingWasSent(t *testing.T) {
+	done := rules(policy.Rule{Error: []policy.Kind{policy.KindReset, policy.KindTimeout}, Action: policy.TreatDone})
+	s := serveWire(t, answerOnce(""))
+	got := post(t, newClient(t, strings.Replace(s.url, "http:", "https:", 1), done), nil)
+	if got.Kind != policy.KindReset || got.Verdict != policy.VerdictOf(policy.ClassTransient) {
+		t.Errorf("broken off: %+v", got)
+	}
+	c := newClient(t, s.url, done)
+	c.dial = func(context.Context) (*conn, *failure) { return nil, failed(policy.KindTimeout, "connect") }
+	if got := post(t, c, nil); got.Kind != policy.KindTimeout || got.Verdict != policy.VerdictOf(policy.ClassTransient) {
+		t.Errorf("no connection in time: %+v", got)
 	}
 }
 

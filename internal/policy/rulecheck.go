@@ -87,8 +87,23 @@ func (r Rule) checkConditions() []error {
 			errs = append(errs, fmt.Errorf(".error[%d]: %q is no kind of failure; use %s", i, kind, oneOf(kinds)))
 		}
 	}
+	if r.Action == TreatDone {
+		errs = append(errs, r.checkDone()...)
+	}
 	if len(r.Error) > 0 && len(r.Status)+len(r.Header) > 0 {
 		errs = append(errs, errors.New(".error: is of an attempt without an answer, which has no status and no header; make two rules of it"))
+	}
+	return errs
+}
+
+// checkDone refuses to complete what no endpoint can have taken.
+func (r Rule) checkDone() []error {
+	var errs []error
+	for i, kind := range r.Error {
+		switch kind {
+		case KindRefused, KindDNS, KindTLS:
+			errs = append(errs, fmt.Errorf(".error[%d]: %s means that the record never reached the endpoint, and action done would lose it, in an outage every record of the topic; only timeout, reset and protocol may be done", i, kind))
+		}
 	}
 	return errs
 }

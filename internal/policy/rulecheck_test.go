@@ -26,6 +26,7 @@ func with(r Rule, name, value string) Rule {
 
 func TestCheckRulesNamesKeyAndFix(t *testing.T) {
 	const kinds = "timeout, refused, reset, dns, tls or protocol"
+	const lost = " means that the record never reached the endpoint, and action done would lose it, in an outage every record of the topic; only timeout, reset and protocol may be done"
 	const actions = "done, retry, limited, throttle, dead_letter, review, hold or stop"
 	tests := []struct {
 		name  string
@@ -41,9 +42,12 @@ func TestCheckRulesNamesKeyAndFix(t *testing.T) {
 		{"status", []Rule{on(TreatDone, "409", "4x")}, []string{`rules[0].status[1]: "4x" is no final HTTP status; write one of 200 to 599, 4xx, or 502-504`}},
 		{"error", []Rule{failing(TreatDone, "timeout", "status", "slow")}, []string{
 			`rules[0].error[1]: "status" is no kind of failure; use ` + kinds, `rules[0].error[2]: "slow" is no kind of failure; use ` + kinds}},
-		{"error beside status", []Rule{{Status: []Statuses{"409"}, Error: []Kind{KindDNS}, Action: TreatDone}}, []string{
+		{"done without the endpoint", []Rule{failing(TreatDone, KindTimeout, KindRefused, KindReset, KindDNS, KindTLS, KindProtocol)}, []string{
+			"rules[0].error[1]: refused" + lost, "rules[0].error[3]: dns" + lost, "rules[0].error[4]: tls" + lost}},
+		{"done with it, perhaps", []Rule{failing(TreatDone, KindTimeout, KindReset, KindProtocol)}, nil},
+		{"error beside status", []Rule{{Status: []Statuses{"409"}, Error: []Kind{KindDNS}, Action: TreatRetry}}, []string{
 			"rules[0].error: is of an attempt without an answer, which has no status and no header; make two rules of it"}},
-		{"error beside header", []Rule{with(failing(TreatDone, KindDNS), "a", "b")}, []string{
+		{"error beside header", []Rule{with(failing(TreatRetry, KindDNS), "a", "b")}, []string{
 			"rules[0].error: is of an attempt without an answer, which has no status and no header; make two rules of it"}},
 		{"no action", []Rule{{Status: []Statuses{"409"}}}, []string{"rules[0].action: missing; use " + actions}},
 		{"action", []Rule{on("drop", "409")}, []string{`rules[0].action: "drop" is no action; use ` + actions}},
@@ -66,9 +70,9 @@ func TestCheckRulesNamesKeyAndFix(t *testing.T) {
 		{"covered by three", []Rule{on(TreatDone, "408"), on(TreatRetry, "409"), on(TreatRetry, "410"), on(TreatHold, "408-410")}, []string{
 			"rules[3]: never applies: rules[0], rules[1] and rules[2] together match all that it matches"}},
 		{"one status is left", []Rule{on(TreatDone, "400-408", "410-499"), on(TreatRetry, "4xx")}, nil},
-		{"kinds together", []Rule{failing(TreatDone, KindDNS), failing(TreatRetry, KindTLS), failing(TreatHold, KindTLS, KindDNS)}, []string{
+		{"kinds together", []Rule{failing(TreatLimited, KindDNS), failing(TreatRetry, KindTLS), failing(TreatHold, KindTLS, KindDNS)}, []string{
 			"rules[2]: never applies: rules[0] and rules[1] together match all that it matches"}},
-		{"a kind is left", []Rule{failing(TreatDone, KindDNS), failing(TreatRetry, KindTLS, KindDNS)}, nil},
+		{"a kind is left", []Rule{failing(TreatLimited, KindDNS), failing(TreatRetry, KindTLS, KindDNS)}, nil},
 		{"all statuses leave no header", []Rule{on(TreatDone, "200-599"), with(Rule{Action: TreatRetry}, "X-A", "b")}, []string{
 			"rules[1]: never applies: rules[0] matches all that it matches"}},
 		{"a header before its status", []Rule{with(on(TreatDone, "4xx"), "X-A", "b"), on(TreatRetry, "409")}, nil},
