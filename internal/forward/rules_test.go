@@ -102,12 +102,14 @@ func TestRulesAreValidated(t *testing.T) {
 		{Status: []policy.Statuses{"4"}, Action: policy.TreatDone},
 		{Header: map[string]string{"a b": "c", "x-a": " b", "x-b": "", "x-c": "*", "x-d": "d\n"}, Action: policy.TreatRetry},
 	}
-	c.MaxRetryAfter = 0
+	c.Success, c.MaxRetryAfter = []int{200, 404}, 0
+	c.Rules = append(c.Rules, policy.Rule{Status: []policy.Statuses{"404"}, Action: policy.TreatRetry})
 	var got []string
 	for _, err := range c.Validate() {
 		got = append(got, err.Error())
 	}
 	want := []string{
+		`success[1]: 404 never counts: rules[2] matches it first`,
 		`rules[0].status[0]: "4" is no final HTTP status; write one of 200 to 599, 4xx, or 502-504`,
 		`rules[1].header: "a b" is no header name`,
 		`rules[1].header.x-a: must be visible ASCII without blanks at its ends, or "*" for any value`,

@@ -64,11 +64,6 @@ func (c Config) limitErrors() []error {
 	if c.LimitedAttempts < 1 {
 		errs = append(errs, fmt.Errorf("limited_attempts: is %d, must be at least 1", c.LimitedAttempts))
 	}
-	for i, status := range c.Success {
-		if status < 200 || status > 599 {
-			errs = append(errs, fmt.Errorf("success[%d]: %d is no final HTTP status, must be 200 to 599", i, status))
-		}
-	}
 	return errs
 }
 
@@ -77,7 +72,7 @@ func (c Config) limitErrors() []error {
 const longestWait = 182 * 24 * time.Hour
 
 func (c Config) ruleErrors() []error {
-	errs := policy.CheckRules(c.Rules)
+	errs := append(policy.CheckSuccess(c.Success, c.Rules), policy.CheckRules(c.Rules)...)
 	for i, r := range c.Rules {
 		for _, name := range slices.Sorted(maps.Keys(r.Header)) {
 			switch value := r.Header[name]; {

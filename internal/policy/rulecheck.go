@@ -40,6 +40,32 @@ func CheckRules(rules []Rule) []error {
 	return errs
 }
 
+// CheckSuccess returns everything that is wrong with a relay's endpoint.success, each text
+// beginning with the key. It comes behind the rules, of which a wrong one is not looked at.
+func CheckSuccess(success []int, rules []Rule) []error {
+	var errs []error
+	for i, status := range success {
+		if status < leastStatus || status > mostStatus {
+			errs = append(errs, fmt.Errorf("success[%d]: %d is no final HTTP status, must be %d to %d", i, status, leastStatus, mostStatus))
+			continue
+		}
+		if first := slices.Index(success, status); first < i {
+			errs = append(errs, fmt.Errorf("success[%d]: %d is in success[%d] already; remove one of the two", i, status, first))
+			continue
+		}
+		if rule := slices.IndexFunc(rules, func(r Rule) bool { return r.matchesAll(status) }); rule >= 0 {
+			errs = append(errs, fmt.Errorf("success[%d]: %d never counts: rules[%d] matches it first", i, status, rule))
+		}
+	}
+	return errs
+}
+
+// matchesAll reports whether the rule, if its conditions make sense, matches every answer
+// of a final status.
+func (r Rule) matchesAll(status int) bool {
+	return len(r.checkConditions()) == 0 && len(r.Header) == 0 && scopeOf(r).ways[status-leastStatus]
+}
+
 // neverApplies names the earlier rules that leave nothing for rule i.
 func neverApplies(rules []Rule, i int, covering []int) error {
 	names := make([]string, len(covering))

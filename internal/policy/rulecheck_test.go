@@ -110,6 +110,41 @@ func TestCheckRulesNamesKeyAndFix(t *testing.T) {
 	}
 }
 
+func TestCheckSuccessNamesKeyAndRule(t *testing.T) {
+	rules := []Rule{
+		{Action: TreatRetry}, on(TreatRetry, "4x"), with(on(TreatRetry, "2xx"), "X-A", "b"), failing(TreatRetry, KindDNS),
+		on(TreatRetry, "404"), on(TreatDone, "4xx", "202-204"),
+	}
+	tests := []struct {
+		name    string
+		success []int
+		want    []string
+	}{
+		{"none", nil, nil},
+		{"what no rule matches, or not always", []int{200, 201, 302, 599}, nil},
+		{"what rules match", []int{200, 404, 204, 409}, []string{
+			"success[1]: 404 never counts: rules[4] matches it first",
+			"success[2]: 204 never counts: rules[5] matches it first",
+			"success[3]: 409 never counts: rules[5] matches it first"}},
+		{"twice", []int{200, 201, 200}, []string{"success[2]: 200 is in success[0] already; remove one of the two"}},
+		{"no status", []int{199, 600, 600}, []string{
+			"success[0]: 199 is no final HTTP status, must be 200 to 599",
+			"success[1]: 600 is no final HTTP status, must be 200 to 599",
+			"success[2]: 600 is no final HTTP status, must be 200 to 599"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var got []string
+			for _, err := range CheckSuccess(tt.success, rules) {
+				got = append(got, err.Error())
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("errors (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // TestRulesThatAreRefusedNeverApply draws rules and outcomes: no rule that never applies
 // may be the first that matches one.
 func TestRulesThatAreRefusedNeverApply(t *testing.T) {
