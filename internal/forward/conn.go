@@ -73,6 +73,7 @@ func (c *conn) exchange(req *fasthttp.Request, resp *fasthttp.Response) (sent bo
 		return sent, err
 	}
 	resp.StreamBody = true
+	resp.Header.SetNoDefaultContentType(true) // rules are about what the endpoint said; a Reset forgets it
 	if readErr := resp.ReadLimitBody(c.r, 0); readErr != nil {
 		return sent, errors.Join(err, readErr)
 	}

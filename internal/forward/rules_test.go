@@ -53,6 +53,20 @@ func TestRulesJudgeAnswers(t *testing.T) {
 	}
 }
 
+// TestRuleOfAContentTypeIsAboutWhatWasSaid makes more attempts than one, since what reads
+// the answers is used again.
+func TestRuleOfAContentTypeIsAboutWhatWasSaid(t *testing.T) {
+	own := rules(policy.Rule{Header: map[string]string{"content-type": "*"}, Action: policy.TreatRetry})
+	for range 3 {
+		if got := answered(t, 200, "", own); got.Rule != "" || !got.Delivered() {
+			t.Errorf("without one: %+v", got)
+		}
+		if got := answered(t, 200, "Content-Type: text/html\r\n", own); got.Rule == "" {
+			t.Errorf("with one: %+v", got)
+		}
+	}
+}
+
 func TestRulesJudgeFailures(t *testing.T) {
 	s := serveWire(t, answerOnce(""))
 	for _, action := range policy.Treatments() {
@@ -100,7 +114,7 @@ func TestRulesAreValidated(t *testing.T) {
 	c.URL = "http://127.0.0.1/"
 	c.Rules = []policy.Rule{
 		{Status: []policy.Statuses{"4"}, Action: policy.TreatDone},
-		{Header: map[string]string{"a b": "c", "x-a": " b", "x-b": "", "x-c": "*", "x-d": "d\n"}, Action: policy.TreatRetry},
+		{Header: map[string]string{"a b": "c", "x-a": " b", "x-b": "", "x-c": "*", "x-d": "d\n", "set-cookie": "*"}, Action: policy.TreatRetry},
 	}
 	c.Success, c.MaxRetryAfter = []int{200, 404}, 0
 	c.Rules = append(c.Rules, policy.Rule{Status: []policy.Statuses{"404"}, Action: policy.TreatRetry})
@@ -112,6 +126,7 @@ func TestRulesAreValidated(t *testing.T) {
 		`success[1]: 404 never counts: rules[2] matches it first`,
 		`rules[0].status[0]: "4" is no final HTTP status; write one of 200 to 599, 4xx, or 502-504`,
 		`rules[1].header: "a b" is no header name`,
+		`rules[1].header.set-cookie: cannot be matched, since the cookies of an answer are read as one value; use another header`,
 		`rules[1].header.x-a: must be visible ASCII without blanks at its ends, or "*" for any value`,
 		`rules[1].header.x-b: must be visible ASCII without blanks at its ends, or "*" for any value`,
 		`rules[1].header.x-d: must be visible ASCII without blanks at its ends, or "*" for any value`,

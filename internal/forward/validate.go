@@ -78,6 +78,8 @@ func (c Config) ruleErrors() []error {
 			switch value := r.Header[name]; {
 			case !isToken(name):
 				errs = append(errs, fmt.Errorf("rules[%d].header: %q is no header name", i, name))
+			case strings.EqualFold(name, "Set-Cookie"):
+				errs = append(errs, fmt.Errorf("rules[%d].header.%s: cannot be matched, since the cookies of an answer are read as one value; use another header", i, name))
 			case value == "" || !isFieldValue(value):
 				errs = append(errs, fmt.Errorf("rules[%d].header.%s: must be visible ASCII without blanks at its ends, or %q for any value", i, name, policy.AnyValue))
 			}
