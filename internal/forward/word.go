@@ -2,13 +2,15 @@ package forward
 
 import (
 	"bytes"
-	"math"
 	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/retryd/retryd/internal/policy"
 )
+
+// longestAsked bounds what is believed of a wait. It is as far ahead as a not-before may be.
+const longestAsked = 366 * 24 * time.Hour
 
 // action returns what Retryd-Action asks for, in any case, with a dash or an underscore.
 func action(value []byte) (policy.Treatment, bool) {
@@ -36,7 +38,7 @@ func retrydDelay(value []byte) (time.Duration, bool) {
 		return d, ok
 	}
 	part, ok := nanoseconds(fraction)
-	return d + min(part, math.MaxInt64-d), ok
+	return d + part, ok && d+part <= longestAsked
 }
 
 // retryAfter reads Retry-After (RFC 9110, section 10.2.3): whole seconds, or a date,
@@ -54,18 +56,17 @@ func retryAfter(value, date []byte, now time.Time) (time.Duration, bool) {
 	if said, err := http.ParseTime(string(date)); err == nil {
 		now = said
 	}
-	return max(0, until.Sub(now)), true
+	if d := until.Sub(now); d <= longestAsked {
+		return max(0, d), true
+	}
+	return 0, false
 }
 
-// seconds reads digits and nothing else. What a Duration cannot hold is the longest
-// one; what 64 bits cannot is no number.
+// seconds reads digits and nothing else, longestAsked at most.
 func seconds(digits []byte) (time.Duration, bool) {
 	n, err := strconv.ParseUint(string(digits), 10, 64)
-	if err != nil {
+	if err != nil || n > uint64(longestAsked/time.Second) {
 		return 0, false
-	}
-	if n > math.MaxInt64/uint64(time.Second) {
-		return math.MaxInt64, true
 	}
 	return time.Duration(n) * time.Second, true
 }

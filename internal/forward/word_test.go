@@ -2,7 +2,6 @@ package forward
 
 import (
 	"fmt"
-	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -38,10 +37,11 @@ func TestRetrydDelayIsSecondsWithAFraction(t *testing.T) {
 		{" 1.5 ", 1500 * time.Millisecond, true},
 		{"0.001", time.Millisecond, true},
 		{"0.0000000019", time.Nanosecond, true},
-		{"9223372036", 9223372036 * time.Second, true},
-		{"9223372036.999999999", math.MaxInt64, true},
-		{"9223372037", math.MaxInt64, true},
-		{"18446744073709551615", math.MaxInt64, true},
+		{"31622400", 366 * 24 * time.Hour, true},
+		{"31622399.999999999", 366*24*time.Hour - 1, true},
+		{"31622400.000000001", 0, false},
+		{"31622401", 0, false},
+		{"9223372037", 0, false},
 		{"18446744073709551616", 0, false},
 		{strings.Repeat("9", 400), 0, false},
 		{"-1", 0, false},
@@ -75,14 +75,19 @@ func TestRetryAfterIsSecondsOrADate(t *testing.T) {
 	}{
 		{"seconds", "120", said, 2 * time.Minute, true},
 		{"no seconds", "0", "", 0, true},
-		{"more than there is time", "18446744073709551615", "", math.MaxInt64, true},
+		{"the longest", "31622400", "", 366 * 24 * time.Hour, true},
+		{"too long", "31622401", "", 0, false},
+		{"more than there is time", "18446744073709551615", "", 0, false},
 		{"imf-fixdate", until.Format(http.TimeFormat), said, 90 * time.Second, true},
 		{"rfc 850", until.Format("Monday, 02-Jan-06 15:04:05 GMT"), said, 90 * time.Second, true},
 		{"asctime", until.Format(time.ANSIC), said, 90 * time.Second, true},
 		{"without a date to compare with", now.Add(time.Minute).Format(http.TimeFormat), "", time.Minute, true},
 		{"with a senseless one", now.Add(time.Minute).Format(http.TimeFormat), "yesterday", time.Minute, true},
 		{"in the past", now.Add(-2 * time.Hour).Format(http.TimeFormat), said, 0, true},
-		{"very far ahead", "Fri, 31 Dec 9999 23:59:59 GMT", said, math.MaxInt64, true},
+		{"the latest", "Tue, 02 Mar 2027 11:00:00 GMT", said, 366 * 24 * time.Hour, true},
+		{"a second later", "Tue, 02 Mar 2027 11:00:01 GMT", said, 0, false},
+		{"very far ahead", "Fri, 31 Dec 9999 23:59:59 GMT", said, 0, false},
+		{"very long ago", "Mon, 01 Jan 0001 00:00:00 GMT", said, 0, true},
 		{"a fraction", "1.5", "", 0, false},
 		{"negative", "-1", "", 0, false},
 		{"huge", strings.Repeat("9", 400), "", 0, false},
@@ -104,13 +109,14 @@ func FuzzWords(f *testing.F) {
 	f.Add([]byte("Sunday, 01-Mar-26 12:00:00 GMT"), []byte(""))
 	f.Add([]byte("Sun Mar  1 12:00:00 2026"), []byte("Fri, 31 Dec 9999 23:59:59 GMT"))
 	f.Add([]byte("9223372036.999999999999"), []byte("-1"))
+	f.Add([]byte("31622400.000000001"), []byte("Mon, 01 Jan 0001 00:00:00 GMT"))
 	f.Add([]byte("dead_letter"), []byte("x"))
 	f.Fuzz(func(t *testing.T, value, date []byte) {
 		delay, ok := retrydDelay(value)
-		if delay < 0 || ok && strings.ContainsAny(string(value), "-+eExX_") {
+		if delay < 0 || ok && delay > longestAsked || ok && strings.ContainsAny(string(value), "-+eExX_") {
 			t.Errorf("delay %q: %v, %v", value, delay, ok)
 		}
-		if d, ok := retryAfter(value, date, time.UnixMilli(0)); d < 0 || !ok && d != 0 {
+		if d, ok := retryAfter(value, date, time.UnixMilli(0)); d < 0 || d > longestAsked || !ok && d != 0 {
 			t.Errorf("retry after %q, %q: %v, %v", value, date, d, ok)
 		}
 		if _, ok := action(value); ok && len(value) < len("done") {
@@ -181,8 +187,12 @@ func TestEndpointAsksForAWait(t *testing.T) {
 		{"delay outweighs", "Retry-After: 120\r\nRetryd-Delay: 1\r\n", time.Second, 0},
 		{"delay of nothing outweighs", "Retry-After: 120\r\nRetryd-Delay: 0\r\n", 0, 0},
 		{"a senseless delay does not", "Retry-After: 120\r\nRetryd-Delay: -1\r\n", 2 * time.Minute, policy.WordRetrydDelay},
-		{"more than it may", "Retry-After: 18446744073709551615\r\n", time.Hour, 0},
+		{"more than it may", "Retry-After: 31622400\r\n", time.Hour, 0},
+		{"a date of more than it may", date + "Retry-After: Mon, 01 Mar 2027 12:00:00 GMT\r\n", time.Hour, 0},
 		{"a delay of more than it may", "Retryd-Delay: 3600.5\r\n", time.Hour, 0},
+		{"more than anyone means", "Retry-After: 18446744073709551615\r\n", 0, policy.WordRetryAfter},
+		{"a date beyond", date + "Retry-After: Wed, 03 Mar 2027 12:00:00 GMT\r\n", 0, policy.WordRetryAfter},
+		{"a huge delay does not outweigh", "Retry-After: 120\r\nRetryd-Delay: 31622401\r\n", 2 * time.Minute, policy.WordRetrydDelay},
 		{"all senseless", "Retry-After: -1\r\nRetryd-Delay: now\r\nRetryd-Action: drop\r\n", 0,
 			policy.WordRetryAfter | policy.WordRetrydDelay | policy.WordRetrydAction},
 	}
