@@ -49,7 +49,7 @@ type next struct {
 	Action inspect.Action  `json:"action"`
 	Topic  string          `json:"topic"`         // that the record would be written to, if any
 	Reason policy.Reason   `json:"reason"`        // of a dead letter
-	Delay  inspect.Seconds `json:"delay_seconds"` // of a forward or a move, without jitter
+	Delay  inspect.Seconds `json:"delay_seconds"` // of a forward or a move, without jitter, or until the next POST in place
 
 	text string
 }
@@ -135,8 +135,14 @@ func (s sendReport) answer() string {
 }
 
 func nextOf(relay tier.Config, s policy.Schedule, state record.State, o policy.Outcome) next {
+	now := time.Now()
+	if d, again := s.Again(state, o, 1, now); again {
+		n := next{Action: inspect.ActionOf(d.Action), Delay: inspect.Seconds(d.Delay)}
+		n.text = fmt.Sprintf("in_place: POSTed again after %s, in the same attempt, of %d POSTs at most", short(n.Delay), s.InPlace.Attempts)
+		return n
+	}
 	const middle = 0.5 // no jitter
-	d := policy.Decide(s, state, o, time.Now(), middle)
+	d := policy.Decide(s, state, o, now, middle)
 	n := next{Action: inspect.ActionOf(d.Action), Reason: d.Reason, Delay: inspect.Seconds(d.Delay)}
 	switch {
 	case n.Action == inspect.ActionDone:

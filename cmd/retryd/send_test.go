@@ -153,6 +153,42 @@ relays:
 	}
 }
 
+func TestSendTellsOfPOSTsInPlace(t *testing.T) {
+	const again = "next      in_place: POSTed again after 200ms, in the same attempt, of 3 POSTs at most\n"
+	tests := []struct {
+		name   string
+		status int
+		args   []string
+		want   string
+	}{
+		{"a hiccup", 503, nil, again},
+		{"an answer of the third kind", 500, nil, again},
+		{"a rejection", 422, nil, "next      dead letter (rejected)"},
+		{"a later attempt", 503, []string{"--attempt", "2"}, "next      tier 2"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			e := startEndpoint(t, tt.status, "busy")
+			path := writeFile(t, fmt.Sprintf("relays: [{topic: a, endpoint: {url: %q}, tiers: [5s, 30s], in_place: {attempts: 3}}]\n", e.URL))
+			args := append([]string{"send", "--config", path, "--value", "x"}, tt.args...)
+			if out := execute(t, nil, nil, args...); !strings.Contains(out.Stdout, tt.want) {
+				t.Errorf("%q is not in\n%s", tt.want, out.Stdout)
+			}
+			if <-e.posts; tt.want != again {
+				return
+			}
+			var got struct{ Next map[string]any }
+			if err := json.Unmarshal([]byte(execute(t, nil, nil, append(args, "-o", "json")...).Stdout), &got); err != nil {
+				t.Fatal(err)
+			}
+			want := map[string]any{"action": "hold", "topic": "", "reason": "", "delay_seconds": 0.2}
+			if diff := cmp.Diff(want, got.Next); diff != "" {
+				t.Errorf("next (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestSendNamesTheReviewTopic(t *testing.T) {
 	e := startEndpoint(t, http.StatusConflict, "")
 	path := writeFile(t, fmt.Sprintf("relays: [{topic: a, endpoint: {url: %q}, tiers: [5s], review: {enabled: true}}]\n", e.URL))
