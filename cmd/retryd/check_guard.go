@@ -22,9 +22,12 @@ func guardWords(g inspect.Guard) string {
 	if !g.Breaker {
 		return strings.Join(append(words, "the circuit breaker is off: an outage spends attempts"), "; ")
 	}
-	return strings.Join(append(words, fmt.Sprintf(
-		"in an outage one record is tried after %s, then up to %s, and delivery comes back within %s",
-		short(g.ProbeInterval), short(g.MaxProbeInterval), short(g.Ramp))), "; ")
+	probe := "one record is tried"
+	if g.Health != "" {
+		probe = "that is asked for"
+	}
+	return strings.Join(append(words, fmt.Sprintf("in an outage %s after %s, then up to %s, and delivery comes back within %s",
+		probe, short(g.ProbeInterval), short(g.MaxProbeInterval), short(g.Ramp))), "; ")
 }
 
 func limitWords(g inspect.Guard) string {

@@ -21,7 +21,7 @@ func writeDescription(w io.Writer, path string, d inspect.Description) {
 	facts{
 		{"earliest", "the shortest waits, and answers at once"},
 		{"latest", "the longest waits, and endpoint.timeout for each answer; it gets later while the relay pauses or retryd does not run"},
-		{"outage", "while an endpoint is down, or wrong, nothing is delivered, and no attempt is spent: see guard; docs/policy.md says what is taken for an outage"},
+		{"outage", "while an endpoint is down, or wrong, nothing is delivered, and no attempt is spent, unless guard says otherwise; docs/policy.md says what is taken for an outage"},
 		{"rejected", "404, 405 and 415 are the endpoint's fault, unless it accepts other records meanwhile: then the second such answer makes a dead letter"},
 	}.write(w)
 	fmt.Fprintln(w, "\nEach instance of retryd")

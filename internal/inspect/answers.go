@@ -92,7 +92,7 @@ func effectOf(v policy.Verdict) (Action, string) {
 	case policy.TreatDone:
 		return ActionDone, "done"
 	case policy.TreatRetry:
-		return ActionForward, "next tier, at last a dead letter"
+		return ActionForward, "next tier, as the schedule says"
 	case policy.TreatDeadLetter:
 		if v.DLT != "" {
 			return ActionDeadLetter, "dead letter at once (rejected), in " + v.DLT

@@ -30,6 +30,7 @@ func (r *Relay) Halt(h status.Halt) {
 	}
 	r.halting.halt = &h
 	r.gate.Halt()
+	r.drop(kindPause, r.reach.endpoint) // nothing ends it meanwhile: the next probe tells anew
 	r.metrics.Halted(h.State)
 	r.log.Warn("relay is halted: its records wait, and no attempt is spent", haltFields(h)...)
 }

@@ -23,7 +23,11 @@ func (r *Relay) gateChanged(s forward.State) {
 		r.over(kindPause, r.reach.endpoint)
 	case s.Phase != policy.PhaseHalfOpen: // else the pause goes on, or is over at once
 		r.tell(trouble{kind: kindPause, of: r.reach.endpoint, passing: true, why: whyPaused(s)})
+		if r.pausedFor != policy.FaultNone && r.pausedFor != s.Cause {
+			r.log.Warn("delivery still pauses, for another reason", zap.String("endpoint", r.reach.endpoint), zap.String(logging.FieldError, whyPaused(s)))
+		}
 	}
+	r.pausedFor = s.Cause
 }
 
 func whyPaused(s forward.State) string {

@@ -27,6 +27,7 @@ type trouble struct {
 	since, renewed       time.Time
 	explained            time.Time // when it last did, see explains
 	shown, asked, logged bool      // whether it is shown, was to be logged, and was
+	again                time.Time // when to ask for a line that was kept back
 	suppressed           int       // lines that were kept back before its own
 }
 
@@ -110,14 +111,19 @@ func (t *troubles) ripenOne(at *trouble, now time.Time, may allow) (log bool) {
 		at.explained = now
 		return false
 	}
-	if !at.shown || at.asked || now.Sub(at.since) < at.hush || now.Sub(at.explained) < at.hush {
+	told := at.asked && (at.logged || now.Before(at.again))
+	if !at.shown || told || now.Sub(at.since) < at.hush || now.Sub(at.explained) < at.hush {
 		return false
 	}
-	at.asked = true
+	at.asked, at.again = true, now.Add(insist)
 	at.suppressed, log = may(*at)
 	at.logged = at.logged || log
 	return log
 }
+
+// insist is how long after a line was kept back it is asked for again: a trouble that lasts
+// has its line, whatever came shortly before it.
+const insist = 35 * time.Second
 
 // explains reports whether a trouble only follows from topics that do not exist, which
 // the look at the topics tells of. The caller holds mu.
