@@ -31,6 +31,7 @@ type Reader struct {
 	client sarama.Client
 	topic  string
 	next   int64 // the offset to be read next
+	empty  bool  // there was nothing to read when it was opened, which was not told yet
 	hangUp context.CancelFunc
 }
 
@@ -47,11 +48,20 @@ func OpenReader(ctx context.Context, c Config, topic string) (*Reader, error) {
 		return nil, readError(topic, err)
 	}
 	r := &Reader{client: client, topic: topic, hangUp: hangUp}
-	if r.next, err = client.GetOffset(topic, 0, sarama.OffsetOldest); err != nil {
+	if err := r.begin(); err != nil {
 		r.Close()
 		return nil, readError(topic, err)
 	}
 	return r, nil
+}
+
+func (r *Reader) begin() (err error) {
+	if r.next, err = r.client.GetOffset(r.topic, 0, sarama.OffsetOldest); err != nil {
+		return err
+	}
+	newest, err := r.client.GetOffset(r.topic, 0, sarama.OffsetNewest)
+	r.empty = r.next >= newest
+	return err
 }
 
 // Close ends the connections.
@@ -61,8 +71,13 @@ func (r *Reader) Close() {
 }
 
 // Read returns the records that follow; end says that there is no further one by now. It
-// waits for 2 s at most for a record that is still to be written.
+// waits for 2 s at most for a record that is still to be written, but on an empty topic not
+// the first time.
 func (r *Reader) Read() (entries []Entry, end bool, err error) {
+	if r.empty {
+		r.empty = false
+		return nil, true, nil
+	}
 	block, err := r.fetch()
 	if err != nil {
 		return nil, false, readError(r.topic, err)

@@ -3,6 +3,7 @@ package kafka
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -152,6 +153,27 @@ func TestReaderDoesNotWaitForAnOffsetThatNeverComes(t *testing.T) {
 	}
 }
 
+// A broker holds a fetch of an empty topic, which each start would wait for.
+func TestReaderOfAnEmptyTopicIsAtItsEndWithoutAFetch(t *testing.T) {
+	fake, config := startFake(t)
+	c := connect(t, config)
+	createTopic(t, c, "control", 1, nil)
+	var fetches atomic.Int32
+	fake.ControlKey(fetchKey, func(kmsg.Request) (kmsg.Response, error, bool) {
+		fake.KeepControl()
+		fetches.Add(1)
+		return nil, nil, false
+	})
+	r := opened(t, config, "control")
+	if entries, end, err := r.Read(); len(entries) > 0 || !end || err != nil || fetches.Load() > 0 {
+		t.Errorf("read %v, end %v, %v, after %d fetches", entries, end, err, fetches.Load())
+	}
+	put(t, target(t, newProducers(t, config), "control", 1<<20), "a", []byte("1"))
+	if entries, end, err := r.Read(); len(entries) != 1 || !end || err != nil {
+		t.Errorf("then read %v, end %v, %v", entries, end, err)
+	}
+}
+
 func TestReaderOfAMissingTopic(t *testing.T) {
 	config := startBroker(t)
 	connect(t, config)
@@ -185,6 +207,7 @@ func TestReaderIsCutOffByItsContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
+	toEnd(t, r)
 	mute.muted.Store(true)
 	ended := make(chan error, 1)
 	go func() {
