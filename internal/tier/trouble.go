@@ -111,7 +111,7 @@ func (t *troubles) ripenOne(at *trouble, now time.Time, may allow) (log bool) {
 		at.explained = now
 		return false
 	}
-	told := at.asked && (at.logged || now.Before(at.again))
+	told := at.asked && (at.logged || at.common || now.Before(at.again))
 	if !at.shown || told || now.Sub(at.since) < at.hush || now.Sub(at.explained) < at.hush {
 		return false
 	}

@@ -293,3 +293,22 @@ func TestProblemsAreForPeople(t *testing.T) {
 		t.Errorf("fault %v, problems (-want +got):\n%s", fault, diff)
 	}
 }
+
+func TestTroubleThatLastsHasItsLineThoughThatWasKeptBackAtFirst(t *testing.T) {
+	for _, common := range []bool{false, true} {
+		var open troubles
+		start := time.Now()
+		quiet := func(trouble) (int, bool) { return 0, false }
+		open.raise(trouble{kind: kindPause, common: common}, start, quiet)
+		told := open.ripen(start.Add(insist-time.Second), yes)
+		if len(told) > 0 {
+			t.Errorf("told again %v at once", told)
+		}
+		if told := open.ripen(start.Add(insist), yes); (len(told) == 1) == common {
+			t.Errorf("common %v: told %v after a while; what is common another one has told", common, told)
+		}
+		if told := open.ripen(start.Add(time.Hour), yes); len(told) > 0 {
+			t.Errorf("told %v twice", told)
+		}
+	}
+}
