@@ -76,9 +76,9 @@ func secretOf(key string, secret Secret, file string) (string, error) {
 // redactor hides the endpoint's own credentials in what the endpoint answers: some
 // echo the request, and an answer is kept on Kafka.
 type redactor struct {
-	secrets []string
+	secrets []string // each in all forms, the longest first
 	replace *strings.Replacer
-	longest int // bytes of the longest secret
+	longest int // bytes of the longest one
 }
 
 // minSecret is the length from which a value is taken for a secret. Below it, a
@@ -86,12 +86,17 @@ type redactor struct {
 const minSecret = 4
 
 func newRedactor(secrets []string) redactor {
-	secrets = slices.DeleteFunc(slices.Clone(secrets), func(s string) bool { return len(s) < minSecret })
-	// A replacer prefers what comes first: a longer secret may contain a shorter one.
-	slices.SortFunc(secrets, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
-	r := redactor{secrets: secrets}
-	var pairs []string
+	var r redactor
 	for _, s := range secrets {
+		if len(s) >= minSecret {
+			r.secrets = append(r.secrets, escapedForms(s)...)
+		}
+	}
+	// A replacer prefers what comes first: a longer secret may contain a shorter one.
+	slices.SortFunc(r.secrets, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
+	r.secrets = slices.Compact(r.secrets)
+	var pairs []string
+	for _, s := range r.secrets {
 		pairs = append(pairs, s, mask)
 		r.longest = max(r.longest, len(s))
 	}

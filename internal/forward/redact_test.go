@@ -44,21 +44,46 @@ func TestAppVersionIsHiddenWithItsHeader(t *testing.T) {
 	}
 }
 
+// Many an endpoint that echoes the request writes it as JSON.
+func TestCredentialIsHiddenHoweverJSONEscapesIt(t *testing.T) {
+	token := func(c *Config) {
+		c.BearerToken = "s3cr3t+abc/def&ghi<jkl=="
+		c.Headers = map[string]Secret{"X-Quoted": `it's/&"\`}
+	}
+	for _, echo := range []string{
+		`s3cr3t+abc/def&ghi<jkl==`,
+		`s3cr3t+abc\/def&ghi<jkl==`,
+		`s3cr3t+abc/def\u0026ghi\u003cjkl==`,
+		`s3cr3t+abc/def\u0026ghi\u003cjkl\u003d\u003d`,
+		`s3cr3t\u002Babc/def\u0026ghi\u003Cjkl==`,
+		`s3cr3t+abc\/def\u0026ghi\u003Cjkl==`,
+		`s3cr3t\u002babc\/def\u0026ghi\u003cjkl\u003d\u003d`,
+		`s3cr3t\u002babc\u002fdef\u0026ghi\u003cjkl\u003d\u003d`,
+		`s3cr3t\u002Babc\u002Fdef\u0026ghi\u003Cjkl\u003D\u003D`,
+		`it's/&\"\\`, `it\u0027s/\u0026\u0022\\`, `it's\/&\"\\`,
+	} {
+		if got, _ := keptOf(t, `{"seen":"`+echo+`"}`, redact.Config{}, token); got != `{"seen":"`+mask+`"}` {
+			t.Errorf("%s: kept %s", echo, got)
+		}
+	}
+}
+
 // TestNoPartOfACredentialComesIntoView: what is hidden in front makes room at the end,
 // where the body was cut within a credential.
 func TestNoPartOfACredentialComesIntoView(t *testing.T) {
-	const token = "tok-0123456789abcdef"
+	const token, escaped = "tok/0123456789abcde+", `tok\u002f0123456789abcde\u002b` // which is how it is longest
 	bearer := func(c *Config) { c.BearerToken = token }
 	card := `{"number":"` + strings.Repeat("4", 500) + `","a":"`
 	for name, start := range map[string]string{
-		"credentials": strings.Repeat(token+" ", 20), "what a path names": card,
+		"credentials": strings.Repeat(token+" ", 30), "what a path names": card,
 	} {
-		for shift := range len(token) {
-			head := maxResponse + len("Bearer "+token) // as much as is read
-			body := start + strings.Repeat("-", head-len(start)-shift) + token + strings.Repeat("-", 100)
+		for shift := range 4 * len(escaped) {
+			sent := []string{token, escaped}[shift%2]
+			head := maxResponse + len("Bearer "+escaped) // as much as is read
+			body := start + strings.Repeat("-", head-len(start)-shift/2) + sent + strings.Repeat("-", 100)
 			got, _ := keptOf(t, body, redact.Config{JSONPaths: []string{"$.number"}}, bearer)
 			if strings.Contains(got, "to") {
-				t.Fatalf("behind %s, cut %d bytes into the token: %s", name, shift, got)
+				t.Fatalf("behind %s, cut %d bytes into %s: %s", name, shift/2, sent, got)
 			}
 		}
 	}
