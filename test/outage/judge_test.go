@@ -177,7 +177,7 @@ func TestReportOfARunWithoutAnEndHasNoFigures(t *testing.T) {
 			{kind: kind{name: "500"}, failed: true, broken: []string{"no broker"}},
 			{kind: kind{name: "refused", mode: refused, maySpend: 36}, deadLetters: 1, broken: []string{"a", "b", "c", "d", "e", "f", "g"}},
 		},
-		poison: &poisoned{records: 10, exhausted: 4, limited: 6, posts: 21, latest: 10 * time.Millisecond},
+		poison: []poisoned{{records: 10, exhausted: 4, limited: 6, posts: 21, latest: 10 * time.Millisecond}},
 	}
 	var out strings.Builder
 	r.print(&out)
@@ -208,7 +208,7 @@ func TestOperationsShowWhatIsPrinted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := report{poison: &poisoned{}}
+	r := report{poison: []poisoned{{}, {health: true}}}
 	for _, k := range kinds(time.Hour, 1) {
 		r.outages = append(r.outages, result{kind: k})
 	}

@@ -98,8 +98,9 @@ func runAll(ctx context.Context, o options, out io.Writer) report {
 		begin(k.name, func() { r.outages[i] = k.outcome(ctx) })
 	}
 	if o.poisons() {
-		r.poison = new(poisoned)
-		begin("poison", func() { *r.poison = poisonOutcome(ctx, o.poison) })
+		r.poison = make([]poisoned, 2)
+		begin("poison", func() { r.poison[0] = poisonOutcome(ctx, o.poison, false) })
+		begin("poison, health", func() { r.poison[1] = poisonOutcome(ctx, o.poison, true) })
 	}
 	running.Wait()
 	return r
@@ -130,10 +131,10 @@ func (k kind) outcome(ctx context.Context) result {
 	return r
 }
 
-func poisonOutcome(ctx context.Context, n int) poisoned {
-	r, err := poison(ctx, n)
+func poisonOutcome(ctx context.Context, n int, health bool) poisoned {
+	r, err := poison(ctx, n, health)
 	if err != nil {
-		r = poisoned{failed: true}
+		r = poisoned{health: health, failed: true}
 		r.breaks("%v", err)
 	}
 	return r

@@ -40,11 +40,15 @@ func TestOutageCostsNothing(t *testing.T) {
 }
 
 func TestPoisonAloneIsNoOutage(t *testing.T) {
-	t.Parallel()
-	r := poisonOutcome(t.Context(), shortPoison)
-	expectBounds(t, report{poison: &r})
-	if r.exhausted == 0 || r.limited == 0 {
-		t.Errorf("%d exhausted, %d limited: one of the two ends is not tried", r.exhausted, r.limited)
+	for _, health := range []bool{false, true} {
+		t.Run(fmt.Sprint("health ", health), func(t *testing.T) {
+			t.Parallel()
+			r := poisonOutcome(t.Context(), shortPoison, health)
+			expectBounds(t, report{poison: []poisoned{r}})
+			if r.exhausted == 0 || r.limited == 0 {
+				t.Errorf("%d exhausted, %d limited: one of the two ends is not tried", r.exhausted, r.limited)
+			}
+		})
 	}
 }
 

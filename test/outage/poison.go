@@ -14,6 +14,8 @@ const onSchedule = maxProbeInterval
 
 // poisoned is what came of records that a healthy endpoint never accepts.
 type poisoned struct {
+	health   bool // endpoint.health is set
+	repeated int  // attempts that were not judged, while health was asked for, and made again
 	records, exhausted, limited, posts int
 	latest                             time.Duration // begin of an attempt after it was due
 	broken                             []string
@@ -25,9 +27,9 @@ func (r *poisoned) breaks(format string, args ...any) {
 }
 
 // poison runs n records, alone in the tiers of a healthy endpoint that answers 500 to
-// each, for ever.
-func poison(ctx context.Context, n int) (r poisoned, err error) {
-	k := kind{tiers: shortTiers()}
+// each, for ever. With health a few failures have that asked for, which must change nothing.
+func poison(ctx context.Context, n int, health bool) (r poisoned, err error) {
+	k := kind{tiers: shortTiers(), health: health}
 	all := func(string) bool { return true }
 	err = play(ctx, k, all, func(ctx context.Context, s *stage) error {
 		records := k.poison(n, time.Now().Add(lead))
@@ -44,7 +46,7 @@ func poison(ctx context.Context, n int) (r poisoned, err error) {
 		if err != nil {
 			return err
 		}
-		r = judgePoison(records, e, len(k.tiers), &s.pace)
+		r = judgePoison(records, e, k, &s.pace)
 		return nil
 	})
 	return r, err
@@ -81,8 +83,8 @@ func (w waiting) end(tiers int) (attempts int, reason string) {
 }
 
 // judgePoison compares each record's walk with the schedule.
-func judgePoison(records []waiting, e evidence, tiers int, p *pace) poisoned {
-	r := poisoned{records: len(records), posts: len(e.calls)}
+func judgePoison(records []waiting, e evidence, k kind, p *pace) poisoned {
+	r := poisoned{health: k.health, records: len(records), posts: len(e.calls)}
 	calls, reasons, due := map[string][]call{}, map[string][]string{}, map[string]time.Time{}
 	for _, c := range e.calls {
 		calls[c.id] = append(calls[c.id], c)
@@ -95,15 +97,31 @@ func judgePoison(records []waiting, e evidence, tiers int, p *pace) poisoned {
 		due[step(h.id, h.attempts)] = h.notBefore
 	}
 	for _, w := range records {
-		r.walk(w, tiers, calls[w.id], reasons[w.id])
+		r.walk(w, len(k.tiers), r.judged(calls[w.id]), reasons[w.id])
 		for _, c := range calls[w.id] {
 			r.punctual(c, due[step(c.id, c.attempt-1)], p)
 		}
+	}
+	if most := len(e.health) * maxInFlight; r.repeated > most {
+		r.breaks("%d attempts were made again, %d at most are explained by those in flight when health was asked for", r.repeated, most)
 	}
 	if late := compressed(onSchedule); r.latest > late {
 		r.breaks("an attempt began %s after it was due", r.latest)
 	}
 	return r
+}
+
+// judged returns the calls of a record without those that were made again.
+func (r *poisoned) judged(calls []call) []call {
+	var judged []call
+	for i, c := range calls {
+		if i+1 < len(calls) && calls[i+1].attempt == c.attempt {
+			r.repeated++
+			continue
+		}
+		judged = append(judged, c)
+	}
+	return judged
 }
 
 func step(id string, attempts int) string { return fmt.Sprintf("%s/%d", id, attempts) }

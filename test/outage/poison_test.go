@@ -51,7 +51,7 @@ func TestJudgePoison(t *testing.T) {
 		{"late", func(e *evidence) { e.calls[1].arrived = at(7006) }, []string{"an attempt began 2s after it was due"}},
 		{"an attempt too many", func(e *evidence) {
 			e.calls = append(e.calls, answered("a", 4, answer, 5100))
-		}, []string{"a: 3 attempts, the schedule has 2", "a: attempt 4 came in place of 5"}},
+		}, []string{"1 attempts were made again, 0 at most are explained by those in flight when health was asked for"}},
 		{"another reason", func(e *evidence) { e.hops[2].reason = "budget" }, []string{"a: dead letters with the reasons [budget], want one: exhausted"}},
 		{"no dead letter", func(e *evidence) { e.hops = e.hops[:2] }, []string{"a: dead letters with the reasons [], want one: exhausted"}},
 		{"from nowhere", func(e *evidence) { e.hops = e.hops[1:] }, []string{"a: attempt 3 comes from no tier"}},
@@ -59,7 +59,7 @@ func TestJudgePoison(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			e := schedule()
 			tt.change(&e)
-			r := judgePoison([]waiting{record}, e, 3, steady())
+			r := judgePoison([]waiting{record}, e, kind{tiers: shortTiers()}, steady())
 			if diff := cmp.Diff(tt.want, r.broken); diff != "" {
 				t.Errorf("broken (-want +got):\n%s", diff)
 			}

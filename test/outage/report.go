@@ -13,7 +13,7 @@ const brokenLines = 5
 // report is everything that was run, in the order of its kinds.
 type report struct {
 	outages []result
-	poison  *poisoned // nil: was not run
+	poison  []poisoned
 }
 
 // print writes the tables as Markdown, and what is wrong below them.
@@ -26,23 +26,32 @@ func (r report) print(out io.Writer) {
 	for _, o := range r.outages {
 		o.print(out)
 	}
-	if r.poison != nil {
+	if len(r.poison) > 0 {
 		fmt.Fprintln(out)
-		r.poison.print(out)
+		line(out, "poison alone", "records", "dead letters", "`exhausted`", "`limited`", "attempts", "latest after it was due")
+		fmt.Fprintln(out, strings.Repeat("| --- ", 7)+"|")
+	}
+	for _, p := range r.poison {
+		p.print(out)
 	}
 	for _, text := range r.broken() {
 		fmt.Fprintln(out, text)
 	}
 }
 
+func (p poisoned) name() string {
+	if p.health {
+		return "500 for ever, `health`"
+	}
+	return "500 for ever"
+}
+
 func (p poisoned) print(out io.Writer) {
-	line(out, "poison alone", "records", "dead letters", "`exhausted`", "`limited`", "attempts", "latest after it was due")
-	fmt.Fprintln(out, strings.Repeat("| --- ", 7)+"|")
 	if p.failed {
-		line(out, "500 for ever", "no result", "", "", "", "", "")
+		line(out, p.name(), "no result", "", "", "", "", "")
 		return
 	}
-	line(out, "500 for ever", p.records, p.exhausted+p.limited, p.exhausted, p.limited, p.posts, (p.latest * compression).Round(time.Second/10))
+	line(out, p.name(), p.records, p.exhausted+p.limited, p.exhausted, p.limited, p.posts, (p.latest * compression).Round(time.Second/10))
 }
 
 func (r result) print(out io.Writer) {
@@ -71,8 +80,8 @@ func (r report) broken() []string {
 	for _, o := range r.outages {
 		all = append(all, some(o.kind.name, o.broken)...)
 	}
-	if r.poison != nil {
-		all = append(all, some("poison", r.poison.broken)...)
+	for _, p := range r.poison {
+		all = append(all, some("poison, "+p.name(), p.broken)...)
 	}
 	return all
 }
