@@ -63,7 +63,7 @@ bench-peers: ## Measure it against Spring Kafka and Parallel Consumer, and write
 
 # Everything is in one process: let the machine have a processor or two for it.
 .PHONY: outage
-outage: ## Let the endpoint fail in every way for an hour, compressed to a minute, and show what that costs; needs Go alone (ARGS='-only 503' runs what has that in its name)
+outage: ## Let the endpoint fail in every way for an hour, compressed to a minute, and show what that costs; needs Go alone (ARGS='-only 503' runs what has that in its name, ARGS=-kafka on Apache Kafka)
 	@go build -o '$(BIN)/outage' ./test/outage
 	@exec '$(BIN)/outage' $(ARGS)
 

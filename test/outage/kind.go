@@ -17,6 +17,7 @@ type kind struct {
 	health    bool          // endpoint.health is set
 	maySpend  int           // attempts at most
 	unguarded bool          // without the breaker
+	kafka     bool          // on Apache Kafka, not on the embedded broker
 }
 
 // kinds are the outages of so much time with so many records waiting.

@@ -4,7 +4,8 @@
 // without a flood. The opposite, too: a healthy endpoint that will never accept what is
 // in the tiers.
 //
-// Broker, endpoint and retryd are in this process, which needs Go alone. What happened
+// Broker, endpoint and retryd are in this process, which needs Go alone; with -kafka the
+// broker is an Apache Kafka. What happened
 // is read from the endpoint's log and from the topics, never asked of retryd.
 package main
 
@@ -29,6 +30,7 @@ type options struct {
 	waiting  int           // records
 	poison   int           // records
 	parallel int           // runs at a time
+	kafka    bool          // on Apache Kafka
 }
 
 func main() {
@@ -62,8 +64,12 @@ func parse(args []string) (options, error) {
 	flags.IntVar(&o.waiting, "waiting", 10_000, "records in the tiers when it goes")
 	flags.IntVar(&o.poison, "poison", 1000, "records that a healthy endpoint never accepts")
 	flags.IntVar(&o.parallel, "parallel", 2, "runs at a time")
+	flags.BoolVar(&o.kafka, "kafka", false, "run on Apache Kafka, which Maven fetches, and not on the embedded broker; one run at a time")
 	if err := flags.Parse(args); err != nil {
 		return o, err
+	}
+	if o.kafka {
+		o.parallel = 1
 	}
 	if o.outage < time.Minute || o.waiting < 1 || o.poison < 1 || o.parallel < 1 || flags.NArg() > 0 {
 		return o, errors.New("outage must be at least 1m, the others at least 1, and there are no arguments")
@@ -95,12 +101,13 @@ func runAll(ctx context.Context, o options, out io.Writer) report {
 	chosen := o.chosen()
 	r.outages = make([]result, len(chosen))
 	for i, k := range chosen {
+		k.kafka = o.kafka
 		begin(k.name, func() { r.outages[i] = k.outcome(ctx) })
 	}
 	if o.poisons() {
 		r.poison = make([]poisoned, 2)
-		begin("poison", func() { r.poison[0] = poisonOutcome(ctx, o.poison, false) })
-		begin("poison, health", func() { r.poison[1] = poisonOutcome(ctx, o.poison, true) })
+		begin("poison", func() { r.poison[0] = poisonOutcome(ctx, o.poison, false, o.kafka) })
+		begin("poison, health", func() { r.poison[1] = poisonOutcome(ctx, o.poison, true, o.kafka) })
 	}
 	running.Wait()
 	return r
@@ -131,8 +138,8 @@ func (k kind) outcome(ctx context.Context) result {
 	return r
 }
 
-func poisonOutcome(ctx context.Context, n int, health bool) poisoned {
-	r, err := poison(ctx, n, health)
+func poisonOutcome(ctx context.Context, n int, health, kafka bool) poisoned {
+	r, err := poison(ctx, n, health, kafka)
 	if err != nil {
 		r = poisoned{health: health, failed: true}
 		r.breaks("%v", err)

@@ -39,11 +39,21 @@ func TestOutageCostsNothing(t *testing.T) {
 	}
 }
 
+func TestOutageCostsNothingOnApacheKafkaEither(t *testing.T) {
+	t.Parallel()
+	for _, k := range kinds(shortOutage, shortWaiting) {
+		if k.name == "503" {
+			k.kafka = true
+			expectBounds(t, report{outages: []result{k.outcome(t.Context())}})
+		}
+	}
+}
+
 func TestPoisonAloneIsNoOutage(t *testing.T) {
 	for _, health := range []bool{false, true} {
 		t.Run(fmt.Sprint("health ", health), func(t *testing.T) {
 			t.Parallel()
-			r := poisonOutcome(t.Context(), shortPoison, health)
+			r := poisonOutcome(t.Context(), shortPoison, health, false)
 			expectBounds(t, report{poison: []poisoned{r}})
 			if r.exhausted == 0 || r.limited == 0 {
 				t.Errorf("%d exhausted, %d limited: one of the two ends is not tried", r.exhausted, r.limited)

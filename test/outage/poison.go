@@ -14,8 +14,8 @@ const onSchedule = maxProbeInterval
 
 // poisoned is what came of records that a healthy endpoint never accepts.
 type poisoned struct {
-	health   bool // endpoint.health is set
-	repeated int  // attempts that were not judged, while health was asked for, and made again
+	health                             bool // endpoint.health is set
+	repeated                           int  // attempts that were not judged, while health was asked for, and made again
 	records, exhausted, limited, posts int
 	latest                             time.Duration // begin of an attempt after it was due
 	broken                             []string
@@ -28,8 +28,8 @@ func (r *poisoned) breaks(format string, args ...any) {
 
 // poison runs n records, alone in the tiers of a healthy endpoint that answers 500 to
 // each, for ever. With health a few failures have that asked for, which must change nothing.
-func poison(ctx context.Context, n int, health bool) (r poisoned, err error) {
-	k := kind{tiers: shortTiers(), health: health}
+func poison(ctx context.Context, n int, health, kafka bool) (r poisoned, err error) {
+	k := kind{tiers: shortTiers(), health: health, kafka: kafka}
 	all := func(string) bool { return true }
 	err = play(ctx, k, all, func(ctx context.Context, s *stage) error {
 		records := k.poison(n, time.Now().Add(lead))

@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
-	"github.com/retryd/retryd/internal/devbroker"
 )
 
 // stage is what one run has for itself: a broker, an endpoint, retryd between them, and
 // a pace.
 type stage struct {
-	broker   *devbroker.Broker
+	broker   broker
 	endpoint *endpoint
 	topics   *topics
 	daemon   *daemon
@@ -23,10 +21,10 @@ type stage struct {
 // result: what keeps a run from its end.
 func play(ctx context.Context, k kind, poison func(id string) bool, act func(context.Context, *stage) error) (err error) {
 	s := &stage{delays: len(k.tiers)}
-	if s.broker, err = devbroker.Start(devbroker.Options{}); err != nil {
+	if s.broker, err = startBroker(k.kafka); err != nil {
 		return err
 	}
-	defer s.broker.Close()
+	defer func() { err = errors.Join(err, s.broker.stop()) }()
 	if s.endpoint, err = startEndpoint(); err != nil {
 		return err
 	}
@@ -34,12 +32,11 @@ func play(ctx context.Context, k kind, poison func(id string) bool, act func(con
 	if poison != nil {
 		s.endpoint.poison = poison
 	}
-	broker := s.broker.Addrs()[0]
-	if s.topics, err = openTopics(broker); err != nil {
+	if s.topics, err = openTopics(s.broker.address); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.topics.close()) }()
-	text, err := k.configuration(broker, s.endpoint)
+	text, err := k.configuration(s.broker.address, s.endpoint)
 	if err != nil {
 		return err
 	}
