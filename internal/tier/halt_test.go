@@ -112,7 +112,7 @@ func TestProblemOfAControlTopicThatIsReadIsToldAsSuch(t *testing.T) {
 		r.relay.ControlRead("retryd.control")
 		denied := &kafka.PlanError{Problems: []string{"topic retryd.control may not be looked at (not authorized): grant DescribeConfigs on it"}}
 		r.relay.ControlLooked("retryd.control", denied)
-		want := "control topic has a problem: topic retryd.control may not be looked at (not authorized): grant DescribeConfigs on it"
+		want := "control topic is not in order: topic retryd.control may not be looked at (not authorized): grant DescribeConfigs on it"
 		if s := r.relay.Status(); len(s.Problems) != 1 || s.Problems[0].Text != want || !s.Ready || !r.delivers(t) {
 			t.Errorf("ready %v, problems %+v", s.Ready, s.Problems)
 		}
@@ -127,7 +127,7 @@ func TestProblemOfAControlTopicThatIsReadIsToldAsSuch(t *testing.T) {
 			t.Errorf("problems %+v", s.Problems)
 		}
 		requireMessages(t, logs, "info relay is ready",
-			"warn control topic has a problem: what it says is read all the same", "info control topic is in order again",
+			"warn control topic is not in order: what it says is read all the same", "info control topic is in order again",
 			"warn control topic cannot be read: a pause or a resume elsewhere is not noticed", "info control topic is read again")
 	})
 }

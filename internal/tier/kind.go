@@ -52,7 +52,7 @@ func (k kind) lines() [2]string {
 	case kindControl:
 		return [2]string{"control topic cannot be read: a pause or a resume elsewhere is not noticed", "control topic is read again"}
 	case kindOdd:
-		return [2]string{"control topic has a problem: what it says is read all the same", "control topic is in order again"}
+		return [2]string{"control topic is not in order: what it says is read all the same", "control topic is in order again"}
 	case kindAge:
 		return [2]string{"main topic is about to delete records that are not delivered", "main topic keeps its records for long enough again"}
 	default:
@@ -76,7 +76,7 @@ func (k kind) text(of, why string) string {
 	case kindControl:
 		return "does not notice a pause or a resume elsewhere, which topic " + of + " would tell: " + why
 	case kindOdd:
-		return "control topic has a problem: " + why
+		return "control topic is not in order: " + why
 	default:
 		return why
 	}
