@@ -15,29 +15,37 @@ var (
 	errNoEvidence = errors.New("says nothing about the endpoint")
 )
 
-// newBreaker returns the library's breaker, which counts, takes late results for what
-// they are and lets one probe through. When that is asked for, and what trips it beside
-// the share of failures, the gate says.
-func newBreaker(c Breaker, trips func(share bool) bool) *gobreaker.TwoStepCircuitBreaker[struct{}] {
+// newBreaker returns the library's breaker, which takes late results for what they are and
+// lets one probe through. When that is asked for, and what trips it, the gate says.
+func newBreaker(trips func() bool) *gobreaker.TwoStepCircuitBreaker[struct{}] {
 	return gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
 		MaxRequests:  1,
-		Interval:     c.Window,
-		BucketPeriod: max(c.Window/10, 1),
 		Timeout:      1, // the gate knows when the next probe is due
 		IsSuccessful: func(err error) bool { return err == nil },
 		IsExcluded:   func(err error) bool { return errors.Is(err, errNoEvidence) },
-		ReadyToTrip: func(n gobreaker.Counts) bool {
-			calls := n.TotalSuccesses + n.TotalFailures
-			share := int(calls) >= c.MinCalls && float64(n.TotalFailures) >= c.FailureShare*float64(calls)
-			return trips(c.Enabled && share)
-		},
+		ReadyToTrip:  func(gobreaker.Counts) bool { return trips() },
 	})
 }
 
 // trips is asked with each failure. mu is held by whoever tells of the outcome.
-func (g *Gate) trips(share bool) bool {
-	g.tripped = g.tripped || share || g.judges && g.evidence.inARow()
+func (g *Gate) trips() bool {
+	g.tripped = g.tripped || g.judges && (g.evidence.inARow() || g.manyFail())
 	return g.tripped
+}
+
+// manyFail reports whether the share of failures is too high. mu is held.
+func (g *Gate) manyFail() bool {
+	all, failed := g.calls.sum()
+	return all >= g.minCalls && float64(failed) >= g.share*float64(all)
+}
+
+// failed tells the breaker of a failure, which opens it if enough has come together. mu is
+// held.
+func (g *Gate) failed() {
+	done, err := g.breaker.Allow()
+	if err == nil { // it is closed
+		done(errFailed)
+	}
 }
 
 // Call is whose attempt it was.
@@ -68,9 +76,9 @@ const (
 // accepts others, until it is tried once more.
 const doubtPause = time.Second
 
-// Leave hands a pass back with what came of the attempt. again is for how long a record
+// Leave hands a pass back with what came of the attempt, which is only read. again is for how long a record
 // that is held waits at least.
-func (g *Gate) Leave(p Pass, c Call, o policy.Outcome) (r Ruling, again time.Duration) {
+func (g *Gate) Leave(p Pass, c Call, o *policy.Outcome) (r Ruling, again time.Duration) {
 	now := time.Now()
 	g.mu.Lock()
 	defer g.unlock()
@@ -83,7 +91,7 @@ func (g *Gate) Leave(p Pass, c Call, o policy.Outcome) (r Ruling, again time.Dur
 		r = Hold
 	default:
 		g.note429(p, o, now)
-		r, again = g.hear(p, c, o, now)
+		r, again = g.hear(c, o, now)
 	}
 	if o.Delivered() {
 		return Judge, 0
@@ -92,34 +100,29 @@ func (g *Gate) Leave(p Pass, c Call, o policy.Outcome) (r Ruling, again time.Dur
 }
 
 // hear takes what an attempt through the closed breaker says. mu is held.
-func (g *Gate) hear(p Pass, c Call, o policy.Outcome, now time.Time) (Ruling, time.Duration) {
+func (g *Gate) hear(c Call, o *policy.Outcome, now time.Time) (Ruling, time.Duration) {
 	says := testimonyOf(o, c.First, g.asks && !now.Before(g.trusted))
 	g.evidence.note(o, c.Record, c.First, says)
 	cause := causeOf(o, says)
 	switch {
 	case o.Treatment == policy.TreatStop: // the relay is halted for it
-		p.done(errNoEvidence)
 		return Hold, doubtPause
 	case says == saysWrong:
 		if blamed := g.refuse(c, o); blamed {
-			p.done(errNoEvidence)
 			return Blame, 0
 		}
 		if o.Doubtful && g.evidence.accepting() {
-			p.done(errNoEvidence)
 			return Hold, doubtPause
 		}
 		g.tripped = true
 	case g.judges && g.evidence.rejecting():
 		g.tripped, cause = true, policy.FaultRejecting
 	}
-	switch {
-	case g.tripped || says == saysFailing:
-		p.done(errFailed) // asks trips
-	case says == saysHealthy:
-		p.done(nil)
-	default:
-		p.done(errNoEvidence)
+	if says == saysHealthy || says == saysFailing {
+		g.calls.add(now, says == saysFailing)
+	}
+	if g.tripped || says == saysFailing {
+		g.failed() // asks trips
 	}
 	if !g.tripped {
 		return Judge, 0
@@ -132,7 +135,7 @@ func (g *Gate) hear(p Pass, c Call, o policy.Outcome, now time.Time) (Ruling, ti
 // refuse counts an answer about the endpoint against its record, where that had one
 // before and the endpoint has accepted another record since. It reports whether the
 // record is to be blamed. mu is held.
-func (g *Gate) refuse(c Call, o policy.Outcome) bool {
+func (g *Gate) refuse(c Call, o *policy.Outcome) bool {
 	n := c.Refusals
 	if n.count == 0 || g.evidence.accepted > n.accepted {
 		n.count++
@@ -146,7 +149,7 @@ func (g *Gate) refuse(c Call, o policy.Outcome) bool {
 }
 
 // causeOf returns what an outcome makes of a breaker that it opens or keeps open.
-func causeOf(o policy.Outcome, says testimony) policy.Fault {
+func causeOf(o *policy.Outcome, says testimony) policy.Fault {
 	switch {
 	case says == saysWrong:
 		return policy.FaultEndpoint

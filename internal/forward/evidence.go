@@ -33,7 +33,7 @@ const (
 // endpoint, so the status or the timeout of a later attempt tells of its record; that of
 // a first attempt, and a connection that cannot be had at all, tell of the endpoint. Where
 // health can be asked, which settles that, every failure is worth asking.
-func testimonyOf(o policy.Outcome, first, canAsk bool) testimony {
+func testimonyOf(o *policy.Outcome, first, canAsk bool) testimony {
 	switch {
 	case o.Treatment == policy.TreatHold || o.Treatment == policy.TreatStop:
 		return saysWrong
@@ -51,7 +51,7 @@ func testimonyOf(o policy.Outcome, first, canAsk bool) testimony {
 
 // verdictOnRecord reports whether an endpoint that works has answered, and found its record
 // wanting.
-func verdictOnRecord(o policy.Outcome) bool {
+func verdictOnRecord(o *policy.Outcome) bool {
 	return o.Treatment == policy.TreatDeadLetter || o.Treatment == policy.TreatReview
 }
 
@@ -65,7 +65,7 @@ type evidence struct {
 }
 
 // note takes one call into account.
-func (e *evidence) note(o policy.Outcome, record string, first bool, says testimony) {
+func (e *evidence) note(o *policy.Outcome, record string, first bool, says testimony) {
 	if first && !o.Spoken && o.Treatment != policy.TreatThrottle {
 		e.rejected <<= 1
 		if o.Treatment == policy.TreatDeadLetter {

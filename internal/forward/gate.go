@@ -24,9 +24,11 @@ import (
 //
 // It starts no goroutine and never blocks.
 type Gate struct {
-	limited   int           // refusals that make it a matter of the record
-	judges    bool          // failures open the breaker
-	asks      bool          // the endpoint's health can be asked for
+	limited   int  // refusals that make it a matter of the record
+	judges    bool // failures open the breaker
+	asks      bool // the endpoint's health can be asked for
+	minCalls  int
+	share     float64       // of failures that opens the breaker
 	probeWait time.Duration // the first, and the longest
 	mostWait  time.Duration
 	onChange  func(State)
@@ -40,7 +42,8 @@ type Gate struct {
 
 	mu       sync.Mutex
 	evidence evidence
-	tripped  bool // by the outcome that is being told, see trips
+	calls    tally // that are evidence
+	tripped  bool  // by the outcome that is being told, see trips
 	state    State
 	origin   policy.Fault  // what the breaker opened for, whatever it is open for by now
 	interval time.Duration // between the last probe and the next
@@ -73,7 +76,7 @@ type Pass struct {
 	Outages    uint64 // when it was given, see Gate.Outages
 	generation uint64
 	started    time.Time
-	done       func(error)
+	done       func(error) // of a probe
 	limited    held
 }
 
@@ -85,11 +88,12 @@ func NewGate(c Config, onChange func(State), wake func()) *Gate {
 		limited: c.LimitedAttempts, judges: c.Breaker.Enabled, asks: c.Health != "",
 		probeWait: c.Breaker.ProbeInterval, mostWait: c.Breaker.MaxProbeInterval,
 		onChange: onChange, wake: wake,
+		minCalls: c.Breaker.MinCalls, share: c.Breaker.FailureShare, calls: newTally(c.Breaker.Window, time.Now()),
 		state:  State{Phase: policy.PhaseClosed},
 		shares: shares{retry: c.RetryShare},
 		limits: newLimits(c),
 	}
-	g.breaker = newBreaker(c.Breaker, g.trips)
+	g.breaker = newBreaker(g.trips)
 	return g
 }
 
@@ -119,14 +123,9 @@ func (g *Gate) enter(now time.Time, waits [lanes]bool) (p Pass, again time.Time,
 	if !ok {
 		return Pass{}, again, false
 	}
-	done, err := g.breaker.Allow()
-	if err != nil { // not while the phase is closed
-		limited.drop()
-		return Pass{}, now.Add(tick), false
-	}
 	p = Pass{
 		Lane: g.shares.pick(waits, limit), generation: g.generation.Load(), Outages: g.outages.Load(),
-		started: now, done: done, limited: limited,
+		started: now, limited: limited,
 	}
 	g.shares.inFlight[p.Lane]++
 	return p, time.Time{}, true
@@ -145,8 +144,8 @@ func (g *Gate) Stale(p Pass) bool { return p.generation != g.generation.Load() }
 func (g *Gate) Cancel(p Pass) {
 	g.mu.Lock()
 	g.release(p, true)
-	p.done(errNoEvidence)
 	if p.Probe && !g.Stale(p) {
+		p.done(errNoEvidence)
 		g.change(State{Phase: policy.PhaseOpen, Cause: g.state.Cause, Until: time.Now(), Error: g.state.Error})
 	}
 	g.unlock()
@@ -223,7 +222,7 @@ type throttle struct {
 
 // note429 begins a pause, twice as long as the one before if that helped nothing. What
 // was under way when one began says nothing new. mu is held.
-func (g *Gate) note429(p Pass, o policy.Outcome, now time.Time) {
+func (g *Gate) note429(p Pass, o *policy.Outcome, now time.Time) {
 	if o.Treatment != policy.TreatThrottle {
 		if g.throttle.pause > 0 && !p.started.Before(g.throttle.until) {
 			g.throttle = throttle{}

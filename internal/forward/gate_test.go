@@ -81,7 +81,7 @@ func (g *gated) enter() Pass {
 func (g *gated) try(first bool, o policy.Outcome) Ruling {
 	g.t.Helper()
 	g.made++
-	r, _ := g.Leave(g.enter(), Call{Record: fmt.Sprint(g.made), First: first, Refusals: new(Refusals)}, o)
+	r, _ := g.Leave(g.enter(), Call{Record: fmt.Sprint(g.made), First: first, Refusals: new(Refusals)}, &o)
 	return r
 }
 
@@ -143,7 +143,7 @@ func TestBreakerOpens(t *testing.T) {
 		}, policy.FaultFailing},
 		{"one record fails again and again", func(g *gated) {
 			for range 19 {
-				g.Leave(g.enter(), Call{Record: "a", First: true, Refusals: new(Refusals)}, unavailable)
+				g.Leave(g.enter(), Call{Record: "a", First: true, Refusals: new(Refusals)}, &unavailable)
 			}
 		}, policy.FaultNone},
 		{"half of twenty calls within ten seconds fail", func(g *gated) {
@@ -225,11 +225,11 @@ func TestNothingIsJudgedWhileTheBreakerIsOpen(t *testing.T) {
 			}
 		}
 		for i, o := range []policy.Outcome{unavailable, invalid, unauthorized} {
-			if r, _ := g.Leave(late[i], call, o); r != Hold {
+			if r, _ := g.Leave(late[i], call, &o); r != Hold {
 				t.Errorf("%s of before the opening: ruling %d, want it held", o.Error, r)
 			}
 		}
-		if r, _ := g.Leave(late[3], call, accepted); r != Judge {
+		if r, _ := g.Leave(late[3], call, &accepted); r != Judge {
 			t.Errorf("an accepted record: ruling %d, want it done", r)
 		}
 		g.wantOpen(policy.FaultFailing)
@@ -255,7 +255,7 @@ func TestProbesComeAloneAndEverMoreRarely(t *testing.T) {
 			if _, again, ok := g.TryEnter(time.Now(), both); ok || !again.IsZero() {
 				t.Fatal("a second attempt may start beside the probe")
 			}
-			g.Leave(probe, Call{Refusals: new(Refusals)}, unavailable)
+			g.Leave(probe, Call{Refusals: new(Refusals)}, &unavailable)
 		}
 		time.Sleep(time.Minute)
 		if g.try(false, accepted) != Judge {
@@ -274,7 +274,7 @@ func TestProbesPreferMainButTryRetries(t *testing.T) {
 			time.Sleep(time.Minute)
 			p := g.enter()
 			got = append(got, p.Lane)
-			g.Leave(p, Call{First: true, Refusals: new(Refusals)}, unavailable)
+			g.Leave(p, Call{First: true, Refusals: new(Refusals)}, &unavailable)
 		}
 		if diff := cmp.Diff([]Lane{LaneMain, LaneMain, LaneRetry, LaneMain, LaneMain, LaneRetry}, got); diff != "" {
 			t.Errorf("lanes of the probes (-want +got):\n%s", diff)
@@ -393,7 +393,7 @@ func TestRecordIsToBlameThatGetsSuchAnswersWhileOthersAreAccepted(t *testing.T) 
 				g.first(1, accepted)
 				call := Call{Record: "a", Refusals: new(Refusals)}
 				for i, want := range tt.want {
-					if r, _ := g.Leave(g.enter(), call, tt.o); r != want {
+					if r, _ := g.Leave(g.enter(), call, &tt.o); r != want {
 						t.Errorf("answer %d: ruling %d, want %d", i+1, r, want)
 					}
 					if i == len(tt.want)-1 {
@@ -401,9 +401,9 @@ func TestRecordIsToBlameThatGetsSuchAnswersWhileOthersAreAccepted(t *testing.T) 
 					}
 					time.Sleep(time.Minute)
 					if g.Open() { // what proves nothing: the same again before another is accepted
-						g.Leave(g.enter(), call, tt.o)
+						g.Leave(g.enter(), call, &tt.o)
 						time.Sleep(time.Minute)
-					} else if r, again := g.Leave(g.enter(), call, tt.o); r != Hold || again != doubtPause {
+					} else if r, again := g.Leave(g.enter(), call, &tt.o); r != Hold || again != doubtPause {
 						t.Errorf("again without another accepted: ruling %d for %s", r, again)
 					}
 					g.try(true, accepted)
@@ -423,7 +423,7 @@ func TestThrottledEndpointIsLeftAloneEverLonger(t *testing.T) {
 				t.Fatalf("ruling %d, want the record to be moved on", r)
 			}
 			if i == 0 {
-				g.Leave(late, Call{Refusals: new(Refusals)}, tooMany) // says nothing new
+				g.Leave(late, Call{Refusals: new(Refusals)}, &tooMany) // says nothing new
 			}
 			_, again, ok := g.TryEnter(time.Now(), both)
 			if wait := time.Until(again); ok || wait != time.Duration(pause)*time.Second {
@@ -451,7 +451,7 @@ func TestHaltedGateLetsNothingStart(t *testing.T) {
 		if _, again, ok := g.TryEnter(time.Now(), both); ok || !again.IsZero() {
 			t.Error("an attempt may start")
 		}
-		if r, _ := g.Leave(early, Call{First: true, Record: "a", Refusals: new(Refusals)}, unavailable); r != Judge {
+		if r, _ := g.Leave(early, Call{First: true, Record: "a", Refusals: new(Refusals)}, &unavailable); r != Judge {
 			t.Errorf("ruling %d, want what was under way judged", r)
 		}
 		g.TryEnter(time.Now(), both)
@@ -474,7 +474,7 @@ func TestCancelledProbeIsTheNextOnes(t *testing.T) {
 		if g.Stale(probe) {
 			t.Error("the probe's pass is stale")
 		}
-		g.Leave(probe, Call{Refusals: new(Refusals)}, accepted)
+		g.Leave(probe, Call{Refusals: new(Refusals)}, &accepted)
 		if !g.Stale(probe) {
 			t.Error("a pass outlives the change")
 		}
@@ -546,7 +546,7 @@ func TestPoisonWithHealthIsTriedAtNearlyFullRate(t *testing.T) {
 				g.LeaveHealth(p, nil)
 			default:
 				g.made++
-				if r, _ := g.Leave(p, Call{Record: fmt.Sprint(g.made), Refusals: new(Refusals)}, unavailable); r == Judge {
+				if r, _ := g.Leave(p, Call{Record: fmt.Sprint(g.made), Refusals: new(Refusals)}, &unavailable); r == Judge {
 					judged++
 				}
 				time.Sleep(10 * time.Millisecond)
@@ -600,7 +600,7 @@ func TestPauseOfA429OutlastsAnOpenBreaker(t *testing.T) {
 			time.Sleep(time.Until(g.throttle.until))
 		}
 		g.try(true, tooMany) // a minute
-		g.Leave(early, Call{Refusals: new(Refusals)}, unauthorized)
+		g.Leave(early, Call{Refusals: new(Refusals)}, &unauthorized)
 		g.wantOpen(policy.FaultEndpoint)
 		if _, again, ok := g.TryEnter(time.Now().Add(time.Second), both); ok || time.Until(again) != time.Minute {
 			t.Errorf("a probe after %s, want it after the minute that the endpoint has asked for", time.Until(again))
@@ -638,7 +638,7 @@ func TestWhoIsRefusedIsWokenOnce(t *testing.T) {
 		if _, _, ok := g.TryEnter(time.Now(), both); ok {
 			t.Fatal("two attempts at a time")
 		}
-		g.Leave(p, Call{Refusals: new(Refusals)}, accepted)
+		g.Leave(p, Call{Refusals: new(Refusals)}, &accepted)
 		g.try(true, accepted)
 		if g.woken != 1 {
 			t.Errorf("woken %d times, want once: after the pass came back", g.woken)
@@ -653,6 +653,6 @@ func BenchmarkGate(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		p, _, _ := g.TryEnter(time.Now(), both)
-		g.Leave(p, call, accepted)
+		g.Leave(p, call, &accepted)
 	}
 }

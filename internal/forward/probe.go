@@ -42,7 +42,7 @@ func (g *Gate) asksHealth() bool {
 
 // probed acts on the answer to a probe: a success closes the breaker, or an answer that
 // shows that the endpoint works again. mu is held.
-func (g *Gate) probed(p Pass, c Call, o policy.Outcome, now time.Time) {
+func (g *Gate) probed(p Pass, c Call, o *policy.Outcome, now time.Time) {
 	says := testimonyOf(o, c.First, false)
 	g.evidence.note(o, c.Record, c.First, says)
 	if says == saysHealthy || says == saysNothing && g.works(o) {
@@ -61,7 +61,7 @@ func (g *Gate) probed(p Pass, c Call, o policy.Outcome, now time.Time) {
 // works reports whether an answer that tells of a record shows that the endpoint is back:
 // where it could not be reached, any answer does; where it failed, one that it has thought
 // about. Else a breaker would stay open where nothing but poison is left. mu is held.
-func (g *Gate) works(o policy.Outcome) bool {
+func (g *Gate) works(o *policy.Outcome) bool {
 	switch {
 	case g.origin == policy.FaultUnreachable:
 		return o.Status != 0 && o.Treatment != policy.TreatThrottle
@@ -85,7 +85,7 @@ func (g *Gate) LeaveHealth(p Pass, err error) {
 		if g.probes == 1 {
 			g.outages.Add(1)
 		}
-		g.reopen(g.state.Cause, policy.Outcome{Error: err.Error()}, now)
+		g.reopen(g.state.Cause, &policy.Outcome{Error: err.Error()}, now)
 	default:
 		p.done(nil)
 		g.close(now)
@@ -97,7 +97,7 @@ func (g *Gate) LeaveHealth(p Pass, err error) {
 }
 
 // open begins a pause. mu is held.
-func (g *Gate) open(cause policy.Fault, o policy.Outcome, now time.Time) {
+func (g *Gate) open(cause policy.Fault, o *policy.Outcome, now time.Time) {
 	g.generation.Add(1)
 	g.interval, g.probes = g.probeWait, 0
 	g.origin, g.ramped = cause, g.limits.ramp.from
@@ -112,7 +112,7 @@ func (g *Gate) open(cause policy.Fault, o policy.Outcome, now time.Time) {
 }
 
 // reopen begins another pause after a probe that failed. mu is held.
-func (g *Gate) reopen(cause policy.Fault, o policy.Outcome, now time.Time) {
+func (g *Gate) reopen(cause policy.Fault, o *policy.Outcome, now time.Time) {
 	if g.probes > 1 || !g.asksHealth() {
 		g.interval = min(2*g.interval, g.mostWait)
 	}
@@ -121,7 +121,7 @@ func (g *Gate) reopen(cause policy.Fault, o policy.Outcome, now time.Time) {
 
 // nextProbe is when the next probe is due: after an interval, or later if the endpoint asks
 // for that (Retry-After), but not later than after the longest one. mu is held.
-func (g *Gate) nextProbe(o policy.Outcome, now time.Time) time.Time {
+func (g *Gate) nextProbe(o *policy.Outcome, now time.Time) time.Time {
 	return now.Add(max(g.interval, min(o.Wait, g.mostWait)))
 }
 
@@ -129,6 +129,7 @@ func (g *Gate) nextProbe(o policy.Outcome, now time.Time) time.Time {
 func (g *Gate) close(now time.Time) {
 	g.generation.Add(1)
 	g.evidence.clear()
+	g.calls.clear()
 	g.limits.ramp.from = now
 	g.change(State{Phase: policy.PhaseClosed})
 }

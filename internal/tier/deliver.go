@@ -71,7 +71,7 @@ func (r *Relay) attempt(ctx context.Context, j *job, pass forward.Pass, start ti
 	r.noteStop(outcome)
 	ruling, again := r.gate.Leave(pass, forward.Call{
 		Record: j.state.EventID, First: j.state.Attempt == 0, Refusals: &j.refusals,
-	}, outcome)
+	}, &outcome)
 	r.noteAnswer(outcome)
 	r.act(j, outcome, ruling, late, again, pass.Outages)
 }
@@ -80,7 +80,11 @@ func (r *Relay) attempt(ctx context.Context, j *job, pass forward.Pass, start ti
 // waits at least, outages those that there were when it began.
 func (r *Relay) act(j *job, outcome policy.Outcome, ruling forward.Ruling, late, again time.Duration, outages uint64) {
 	now := time.Now()
-	state, d := r.decide(j, &outcome, ruling, late, now)
+	var state record.State
+	var d policy.Decision // that it is done, if it was delivered
+	if !outcome.Delivered() {
+		state, d = r.decide(j, &outcome, ruling, late, now)
+	}
 	j.claim.consumer.attempted(j, outcome, d, now)
 	j.claim.consumer.logAttempt(j, outcome, d, late)
 	switch d.Action {

@@ -65,7 +65,7 @@ func TestPassOfAnOpenGateIsNoGoodOnceItCloses(t *testing.T) {
 	endpoint := withEndpoint(t, r, nil)
 	j := r.readNow(t)
 	other, _, _ := r.relay.gate.TryEnter(time.Now(), [2]bool{true, true})
-	r.relay.gate.Leave(other, forward.Call{Refusals: new(forward.Refusals)}, policy.Outcome{Verdict: policy.VerdictOf(policy.ClassEndpoint)})
+	r.relay.gate.Leave(other, forward.Call{Refusals: new(forward.Refusals)}, &policy.Outcome{Verdict: policy.VerdictOf(policy.ClassEndpoint)})
 	r.handle(t, j)
 	if requests, _ := endpoint.Counts(); requests != 0 {
 		t.Errorf("%d requests while the endpoint is left alone", requests)

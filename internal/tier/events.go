@@ -50,7 +50,7 @@ func inPlace(j *job) zap.Field {
 	if j.again == 0 {
 		return zap.Skip()
 	}
-	return zap.Int(logging.FieldInPlace, j.again)
+	return zap.Int(logging.FieldInPlace, int(j.again))
 }
 
 // moved counts and tells of a record that another topic has acknowledged.

@@ -20,7 +20,7 @@ func failing(r *rig, status int) *job {
 		outcome.Verdict = policy.VerdictOf(policy.ClassInvalid)
 	}
 	pass := r.passes[j]
-	ruling, again := r.relay.gate.Leave(pass, forward.Call{Record: "a", Refusals: &j.refusals}, outcome)
+	ruling, again := r.relay.gate.Leave(pass, forward.Call{Record: "a", Refusals: &j.refusals}, &outcome)
 	r.relay.act(j, outcome, ruling, 0, again, pass.Outages)
 	synctest.Wait()
 	return j
@@ -31,7 +31,7 @@ func outage(r *rig) {
 	for _, record := range []string{"b", "c", "d", "e", "f"} {
 		pass, _, _ := r.relay.gate.TryEnter(time.Now(), [2]bool{true, true})
 		r.relay.gate.Leave(pass, forward.Call{Record: record, First: true, Refusals: new(forward.Refusals)},
-			policy.Outcome{Verdict: policy.VerdictOf(policy.ClassUnknown), Status: 500})
+			&policy.Outcome{Verdict: policy.VerdictOf(policy.ClassUnknown), Status: 500})
 	}
 }
 

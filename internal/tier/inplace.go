@@ -11,7 +11,7 @@ import (
 // counted in its job alone: after a restart, or with another owner of its partition, it
 // gets as many again.
 func (r *Relay) judge(j *job, judged record.State, o policy.Outcome, now time.Time) policy.Decision {
-	if d, again := r.schedule.Again(judged, o, j.again+1, now); again {
+	if d, again := r.schedule.Again(judged, o, int(j.again)+1, now); again {
 		j.again++
 		j.claim.consumer.metrics.InPlace()
 		return d

@@ -8,15 +8,16 @@ import (
 	"github.com/retryd/retryd/internal/record"
 )
 
-// job is a record on its way through one claim.
+// job is a record on its way through one claim. There is one for each record: up to 512
+// bytes are allocated more cheaply.
 type job struct {
 	claim    *claim
 	record   record.Record
 	lent     bool             // the record's bytes are another's: a fetch response's, or during an attempt its worker's
 	chosen   bool             // by a sweep that goes on, to be re-parked
-	state    record.State     // written under the claim's mu
-	again    int              // POSTs that it gets or got in its place beside the first; its worker uses it
 	excess   bool             // it may not repeat its last step; written under the claim's mu
+	again    int32            // POSTs that it gets or got in its place beside the first; its worker uses it
+	state    record.State     // written under the claim's mu
 	due      int64            // epoch ms; when it may be let out
 	size     int64            // bytes charged to the window
 	place    int              // among the claim's jobs that are outside, from 1; 0: it is held

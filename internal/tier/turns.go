@@ -19,6 +19,7 @@ type turns struct {
 	lanes [2]line   // by forward.Lane
 	timer *time.Timer
 	wakes time.Time // when timer does; zero: it does not
+	owed  int       // claims whose signal woke a worker that the gate then refused
 	over  bool
 }
 
@@ -88,6 +89,7 @@ func (t *turns) wait() (c *claim, pass forward.Pass, ok bool) {
 			if ok {
 				return t.serve(pass), pass, true
 			}
+			t.owed++
 			t.wakeAt(again)
 		}
 		t.free.Wait()
@@ -95,14 +97,15 @@ func (t *turns) wait() (c *claim, pass forward.Pass, ok bool) {
 	return nil, forward.Pass{}, false
 }
 
-// serve takes the claim that a pass is for, and has another worker see to the next. The
-// caller holds mu.
+// serve takes the claim that a pass is for, and has another worker see to one that was
+// refused before. The caller holds mu.
 func (t *turns) serve(pass forward.Pass) *claim {
 	var c *claim
 	if !pass.Health {
 		c = t.pop(pass.Lane)
 	}
-	if t.waiting() {
+	if t.owed > 0 {
+		t.owed--
 		t.free.Signal()
 	}
 	return c
