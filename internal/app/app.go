@@ -147,7 +147,6 @@ func (d *daemon) makeRelays() error {
 			errs = append(errs, fmt.Errorf("relays[%d].%w", i, err))
 			continue
 		}
-		r.AwaitControl(d.config.Topics.Control)
 		d.relays = append(d.relays, r)
 	}
 	return errors.Join(errs...)

@@ -34,6 +34,7 @@ func (d *daemon) makeControl() {
 		Unread:  func(err error) { d.eachRelay(func(r *tier.Relay) { r.ControlUnread(topic, err) }) },
 		Looked:  func(err error) { d.eachRelay(func(r *tier.Relay) { r.ControlLooked(topic, err) }) },
 		Ignored: d.deps.Metrics.ControlRecordIgnored,
+		Away:    func() bool { return d.trouble.has(causeKafka) },
 	})
 	d.deps.Stop = d.control.Stop
 }

@@ -169,6 +169,7 @@ func (d *daemon) relay(ctx, abort context.Context, restMonitor func()) {
 	drained, end := context.WithCancel(abort)
 	defer end()
 	for _, r := range d.relays {
+		r.AwaitControl(d.config.Topics.Control) // from now on: before, Kafka was waited for
 		running.Go(func() { r.Run(ctx, abort, d.cluster) })
 	}
 	running.Go(func() { d.control.Follow(ctx, d.cluster) })

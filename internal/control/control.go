@@ -40,6 +40,7 @@ type Deps struct {
 	Unread  func(error)                        // why it cannot be; what was told last still holds
 	Looked  func(error)                        // what is wrong with the topic although it is read; nil: nothing any more
 	Ignored func()                             // counts a record that makes no sense
+	Away    func() bool                        // no broker answers, which is told already; safe for concurrent use
 }
 
 // Control is the states of a process's relays. Its methods are safe for concurrent use.
@@ -56,8 +57,9 @@ type Control struct {
 	wake     chan struct{}               // there is something unwritten
 
 	// Used by the goroutine that reads alone.
-	id     [16]byte // of the topic that was read last
-	judged int64    // the offset behind the last record of it that was judged
+	id     [16]byte  // of the topic that was read last
+	judged int64     // the offset behind the last record of it that was judged
+	failed time.Time // since when it cannot be read for what passes by itself; zero: it can
 
 	// Used by one look at a time.
 	warned  []string // warnings of the last one

@@ -14,6 +14,11 @@ import (
 // retryPause is how long a cluster that did not answer is left alone.
 const retryPause = time.Second
 
+// passingBound is how long what passes by itself may last before it is told. A leader moves
+// within 10 s or so of its broker's end, and brokers of which none answers are told as such
+// within 25 s.
+const passingBound = 30 * time.Second
+
 // errAnew ends the reading of a topic whose name another one has now.
 var errAnew = errors.New("it was made anew")
 
@@ -29,20 +34,46 @@ func (c *Control) Follow(ctx context.Context, cluster *kafka.Cluster) {
 		if ctx.Err() != nil {
 			return
 		}
-		if !errors.Is(err, errAnew) {
-			c.deps.Unread(err)
-			sleep(ctx, patience(err))
+		if errors.Is(err, errAnew) {
+			continue
 		}
+		if c.lasts(err, time.Now()) {
+			c.deps.Unread(err)
+		}
+		sleep(ctx, patience(err))
 	}
 }
 
 // patience is how long to wait after an error: what takes a person is looked at again in a
 // while.
 func patience(err error) time.Duration {
-	if planned := new(kafka.PlanError); errors.As(err, &planned) {
+	if takesAPerson(err) {
 		return lookInterval
 	}
 	return retryPause
+}
+
+func takesAPerson(err error) bool {
+	planned := new(kafka.PlanError)
+	return errors.As(err, &planned)
+}
+
+// passes tells what ends by itself, as a rule, and within seconds: a connection that was
+// closed, a leader that moves, a topic that was made and is not known everywhere yet.
+func passes(err error) bool {
+	return !takesAPerson(err) && (kafka.Unreachable(err) || kafka.NoTopic(err))
+}
+
+// lasts reports whether to tell an error: one that passes only once it has lasted for long.
+// While no broker answers that is the news, and what follows from it is none.
+func (c *Control) lasts(err error, now time.Time) bool {
+	if !passes(err) {
+		return true
+	}
+	if c.failed.IsZero() || c.deps.Away() {
+		c.failed = now
+	}
+	return now.Sub(c.failed) >= passingBound
 }
 
 // readFrom reads a topic to its end, and follows it until something breaks.
@@ -61,6 +92,7 @@ func (c *Control) readFrom(ctx context.Context, cluster *kafka.Cluster, topic ka
 		return err
 	}
 	c.renew(all, c.judged, anew)
+	c.failed = time.Time{}
 	c.deps.Read()
 	beside := looks{due: time.Now().Add(lookInterval)}
 	defer beside.running.Wait()

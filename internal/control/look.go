@@ -49,7 +49,9 @@ func (c *Control) relook(l *looks, cluster *kafka.Cluster, topic kafka.Topic) er
 			if found.err == nil && found.topic.ID != topic.ID {
 				return errAnew
 			}
-			c.deps.Looked(found.err)
+			if !passes(found.err) { // else nobody has answered, and nothing was found
+				c.deps.Looked(found.err)
+			}
 		default:
 		}
 	case !time.Now().Before(l.due):

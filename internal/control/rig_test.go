@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -135,6 +136,8 @@ type rig struct {
 	told    []string
 	ignored int
 	odd     bool // the last look found something
+
+	away atomic.Bool // no broker answers, as the process tells
 }
 
 // newRig starts a Control on a topic; it ends with stop.
@@ -168,6 +171,7 @@ func newRig(topic *fakeTopic) *rig {
 			r.odd = err != nil
 		},
 		Ignored: func() { r.ignored++ },
+		Away:    r.away.Load,
 	})
 	r.plan, r.open, r.put = topic.plan, topic.open, topic.put
 	var following, writing sync.WaitGroup
