@@ -23,6 +23,7 @@ type guarded struct {
 	topic    string
 	endpoint *harness.Endpoint // refuses everything, so records walk the whole chain
 	relay    string
+	keys     string // of the root: a control topic of its own
 	config   string // of this relay alone
 }
 
@@ -33,7 +34,8 @@ func newGuarded(t *testing.T, kafka *harness.SecureCluster, partitions int32) *g
 	kafka.CreateTopic(t, g.topic, partitions)
 	c := &chain{topic: g.topic, endpoint: g.endpoint, delays: []time.Duration{20 * time.Millisecond, 20 * time.Millisecond}}
 	g.relay = c.relay("start: earliest")
-	g.config = configuration(kafka.Addrs(), "", g.relay)
+	g.keys = fmt.Sprintf("topics: {control: %s.control}", g.topic)
+	g.config = configuration(kafka.Addrs(), g.keys, g.relay)
 	return g
 }
 
@@ -235,7 +237,7 @@ func testDenial(t *testing.T, g, sound *guarded, denied denial) {
 	s.manual, s.relay = "A right is missing.", g.topic
 	s.series, s.broken, s.sound = fmt.Sprintf("retryd_relay_ready{relay=%q}", g.topic), 0, 1
 	deny := func() { g.kafka.Deny(t, denied.right.on, denied.right.op) }
-	config := configuration(g.kafka.Addrs(), "", g.relay, sound.relay)
+	config := configuration(g.kafka.Addrs(), g.keys, g.relay, sound.relay)
 	var d *harness.Daemon
 	var o *outage
 	if denied.later {

@@ -11,8 +11,7 @@ import (
 // its configuration is wrong.
 func TestControlTopicThatIsNotAsItShouldBeIsToldAlikeEverywhere(t *testing.T) {
 	t.Parallel()
-	const control, gone = "retryd.control", "topic retryd.control does not exist: create it (partitions: 1, cleanup.policy=compact), or set topics.create: true"
-	compact := map[string]string{"cleanup.policy": "compact"}
+	const gone = "topic retryd.control does not exist: create it (partitions: 1, cleanup.policy=compact), or set topics.create: true"
 	c := newChain(t, embedded(t), 1, nil, 200*time.Millisecond)
 	for _, topic := range c.topics()[1:] {
 		harness.CreateTopic(t, c.addrs, topic, 1, map[string]string{"max.message.bytes": "1114124", "retention.ms": "-1"})
@@ -29,29 +28,29 @@ func TestControlTopicThatIsNotAsItShouldBeIsToldAlikeEverywhere(t *testing.T) {
 	if n, _ := c.endpoint.Counts(); n > 0 {
 		t.Errorf("%d requests before it is known what is paused", n)
 	}
-	harness.CreateTopic(t, c.addrs, control, 1, compact)
+	createControl(t, c.addrs)
 	unread.awaitOver(t)
 
 	later := sign{
-		manual: "The same, later.",
+		manual: "The control topic cannot be read any more.",
 		began:  "control topic cannot be read: a pause or a resume elsewhere is not noticed", ended: "control topic is read again",
 		why: "does not exist", says: "does not notice a pause or a resume elsewhere, which topic retryd.control would tell: ",
 		series: c.series("retryd_relay_ready"), broken: 1, sound: 1,
 	}.expect(t, d)
-	harness.DeleteTopic(t, c.addrs, control)
+	harness.DeleteTopic(t, c.addrs, controlTopic)
 	later.awaitTold(t)
-	harness.CreateTopic(t, c.addrs, control, 1, compact)
+	createControl(t, c.addrs)
 	later.awaitOver(t)
 
 	odd := sign{
-		manual: "It is read, and something is wrong with it.",
+		manual: "The control topic is read, and something is wrong with it.",
 		began:  "control topic is not in order: what it says is read all the same", ended: "control topic is in order again",
 		why:    "topic retryd.control: cleanup.policy is delete, which deletes the newest record of a key in time: set cleanup.policy=compact",
 		series: c.series("retryd_relay_ready"), broken: 1, sound: 1,
 	}.expect(t, d)
-	alterTopic(t, c.addrs, control, "cleanup.policy", "delete")
+	alterTopic(t, c.addrs, controlTopic, "cleanup.policy", "delete")
 	odd.awaitTold(t)
-	alterTopic(t, c.addrs, control, "cleanup.policy", "compact")
+	alterTopic(t, c.addrs, controlTopic, "cleanup.policy", "compact")
 	odd.awaitOver(t)
 	c.ledger.Close(t, c.endpoint, bound).Check(t)
 	d.Stop(t)

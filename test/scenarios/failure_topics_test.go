@@ -32,6 +32,7 @@ func testDeletedTopics(t *testing.T, addrs []string, create bool) {
 		relays[i] = c.relay("start: earliest")
 		c.write(t, records("before", each)...)
 	}
+	createControl(t, addrs)
 	d := suite.Daemon(t, configuration(addrs, fmt.Sprintf("topics: {create: %v}", create), relays...))
 	for _, c := range chains {
 		c.awaitCommitted(t, c.group(), c.topic)

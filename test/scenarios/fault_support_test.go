@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -160,6 +161,19 @@ func (c *chain) createAll(t *testing.T, partitions int32) {
 	t.Helper()
 	for _, topic := range c.topics()[1:] {
 		harness.CreateTopic(t, c.addrs, topic, partitions, kept())
+	}
+}
+
+// controlTopic is where the daemons of a cluster keep what is paused, unless they are told
+// otherwise.
+const controlTopic = "retryd.control"
+
+// createControl makes the control topic, unless it is there.
+func createControl(t *testing.T, addrs []string) {
+	t.Helper()
+	err := harness.MakeTopic(addrs, controlTopic, 1, map[string]string{"cleanup.policy": "compact"})
+	if err != nil && !errors.Is(err, sarama.ErrTopicAlreadyExists) {
+		t.Fatal(err)
 	}
 }
 

@@ -28,6 +28,7 @@ func TestMissingTargetTopicHoldsUpNoOther(t *testing.T) {
 		return harness.Answer{}
 	}, 0, 0)
 	c.createAll(t, partitions)
+	createControl(t, addrs)
 	d := suite.Daemon(t, configuration(addrs, "topics: {create: false}", c.relay("start: earliest")))
 	harness.DeleteTopic(t, addrs, c.dlt())
 	c.write(t, records("dead", dead)...)

@@ -52,6 +52,7 @@ func TestTopicThatBreaksAPromiseKeepsItsRelayUnreadyUntilItIsMended(t *testing.T
 		relays[i] = c.relay("start: earliest")
 		c.write(t, records("r", written)...)
 	}
+	createControl(t, addrs)
 	d := suite.Daemon(t, configuration(addrs, "topics: {create: false}\n"+debugLog, relays...))
 
 	problems := []string{

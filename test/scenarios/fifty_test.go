@@ -126,7 +126,8 @@ func checkNoMembers(t *testing.T, addrs []string, chains []*chain) {
 }
 
 // preparations are the relays that have looked at their main topic, and not yet at the
-// dead-letter topic that they created: nobody else asks for configurations.
+// dead-letter topic that they created. Who makes the control topic, for all relays, asks for
+// configurations too: for its own, and for those of all main topics at once.
 type preparations struct {
 	mu         sync.Mutex
 	begun      map[string]bool // by main topic
@@ -146,21 +147,30 @@ func watchedBroker(t *testing.T) (addrs []string, p *preparations, a *arrivals) 
 	t.Cleanup(broker.Close)
 	broker.ControlKey(int16(kmsg.DescribeConfigs), func(r kmsg.Request) (kmsg.Response, error, bool) {
 		broker.KeepControl()
+		var topics []string
 		for _, resource := range r.(*kmsg.DescribeConfigsRequest).Resources {
-			p.note(resource.ResourceName)
+			topics = append(topics, resource.ResourceName)
 		}
+		p.note(topics)
 		return nil, nil, false // the broker answers
 	})
 	return broker.ListenAddrs(), p, a
 }
 
-func (p *preparations) note(topic string) {
+// note notes which topics are asked for at once.
+func (p *preparations) note(topics []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if main, ok := strings.CutSuffix(topic, ".DLT"); ok {
-		p.ended[main] = true
-	} else if !strings.Contains(topic, ".retry.") {
-		p.begun[topic] = true
+	var begun []string
+	for _, topic := range topics {
+		if main, ok := strings.CutSuffix(topic, ".DLT"); ok {
+			p.ended[main] = true
+		} else if topic != controlTopic && !strings.Contains(topic, ".retry.") {
+			begun = append(begun, topic)
+		}
+	}
+	if len(begun) == 1 { // else it is about the control topic
+		p.begun[begun[0]] = true
 	}
 	p.mostAtOnce = max(p.mostAtOnce, len(p.begun)-len(p.ended))
 }

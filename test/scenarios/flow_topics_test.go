@@ -116,6 +116,7 @@ func TestFaultyRelayLeavesTheOthersAlone(t *testing.T) {
 		for _, topic := range sound.topics()[1:] {
 			harness.CreateTopic(t, addrs, topic, 2, map[string]string{"retention.ms": "-1"})
 		}
+		createControl(t, addrs)
 		d := suite.Daemon(t, configuration(addrs, debugLog+"\ntopics: {create: false}",
 			homeless.relay("start: earliest"), sound.relay("start: earliest"), untiered.relay("start: earliest")))
 		sound.write(t, append(records("good", 10), records("bad", 2)...)...)

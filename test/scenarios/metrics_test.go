@@ -23,7 +23,7 @@ func TestPromtoolHasNothingToSayOfTheMetrics(t *testing.T) {
 		second := newChain(t, addrs, 1, always(http.StatusUnprocessableEntity), time.Hour)
 		first.write(t, slices.Concat(records("good", 10), records("bad", 2))...)
 		second.write(t, records("invalid", 3)...)
-		d := suite.Daemon(t, configuration(addrs, "", first.relay("start: earliest"), second.relay("start: earliest")))
+		d := suite.Daemon(t, configuration(addrs, "", first.relay("start: earliest", first.behindTLS(t).key()), second.relay("start: earliest")))
 		for _, c := range []*chain{first, second} {
 			c.ledger.Close(t, c.endpoint, bound)
 			c.awaitCommitted(t, c.group(), c.topic)

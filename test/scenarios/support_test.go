@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -64,6 +65,7 @@ type chain struct {
 	topic    string
 	delays   []time.Duration
 	endpoint *harness.Endpoint
+	url      string // that leads to the endpoint; empty: its own
 	ledger   *harness.Ledger
 }
 
@@ -108,7 +110,7 @@ func (c *chain) relay(keys ...string) string {
 		delays[i] = delay.String()
 	}
 	relay := []string{"topic: " + c.topic, "tiers: [" + strings.Join(delays, ", ") + "]"}
-	endpoint := []string{fmt.Sprintf("url: %q", c.endpoint.URL("/records"))}
+	endpoint := []string{fmt.Sprintf("url: %q", cmp.Or(c.url, c.endpoint.URL("/records")))}
 	jitter := "jitter: 0"
 	if !slices.ContainsFunc(keys, func(key string) bool { return strings.HasPrefix(key, "endpoint.breaker:") }) {
 		endpoint = append(endpoint, "breaker: {enabled: false}") // what fails on purpose must not open it
