@@ -19,7 +19,8 @@ type turns struct {
 	lanes [2]line   // by forward.Lane
 	timer *time.Timer
 	wakes time.Time // when timer does; zero: it does not
-	owed  int       // claims whose signal woke a worker that the gate then refused
+	count int       // claims that have a turn
+	owed  int       // of these, those whose signal woke a worker that the gate then refused
 	over  bool
 }
 
@@ -40,6 +41,7 @@ func (t *turns) add(c *claim) {
 		return
 	}
 	c.hasTurn = true
+	t.count++
 	l := &t.lanes[c.lane()]
 	if l.first == nil {
 		l.first = c
@@ -56,6 +58,7 @@ func (t *turns) pop(lane forward.Lane) *claim {
 	c := l.first
 	l.first, c.behind = c.behind, nil
 	c.hasTurn = false
+	t.count--
 	return c
 }
 
@@ -84,12 +87,12 @@ func (t *turns) wait() (c *claim, pass forward.Pass, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for !t.over {
-		if t.waiting() {
+		if t.count > 0 {
 			pass, again, ok := t.gate.TryEnter(time.Now(), t.waits())
 			if ok {
 				return t.serve(pass), pass, true
 			}
-			t.owed++
+			t.owed = min(t.owed+1, t.count)
 			t.wakeAt(again)
 		}
 		t.free.Wait()
@@ -104,7 +107,7 @@ func (t *turns) serve(pass forward.Pass) *claim {
 	if !pass.Health {
 		c = t.pop(pass.Lane)
 	}
-	if t.owed > 0 {
+	if t.owed = min(t.owed, t.count); t.owed > 0 {
 		t.owed--
 		t.free.Signal()
 	}
@@ -112,9 +115,6 @@ func (t *turns) serve(pass forward.Pass) *claim {
 }
 
 func (t *turns) waits() [2]bool { return [2]bool{t.lanes[0].first != nil, t.lanes[1].first != nil} }
-
-// waiting reports whether some claim has a turn. The caller holds mu.
-func (t *turns) waiting() bool { return t.lanes[0].first != nil || t.lanes[1].first != nil }
 
 // wakeAt has a worker try again at a time, zero for never. The caller holds mu.
 func (t *turns) wakeAt(at time.Time) {
@@ -141,7 +141,7 @@ func (t *turns) wake() {
 func (t *turns) keptBack() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.waiting()
+	return t.count > 0
 }
 
 // end lets nobody wait any more.

@@ -106,3 +106,36 @@ func TestRevokedPartitionHandsOutNothing(t *testing.T) {
 		}
 	})
 }
+
+// TestAllThatWaitsIsServedAfterAPause: each claim's signal was spent on a worker that the
+// gate refused.
+func TestAllThatWaitsIsServedAfterAPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newStoppedRig(t, source{topic: rigTopic, label: "1", step: 1}, window.Config{Records: 100})
+		r.relay.gate.Halt()
+		taken := make(chan *job, 10)
+		for range 10 {
+			go func() {
+				j, _, _ := r.relay.turns.next()
+				taken <- j
+			}()
+		}
+		synctest.Wait()
+		for p := range int32(10) {
+			r.beside(p+1, 1)
+			synctest.Wait()
+		}
+		for range 100 { // as timers do
+			r.relay.turns.wake()
+			synctest.Wait()
+		}
+		if owed := r.relay.turns.owed; owed > 10 {
+			t.Errorf("%d signals are owed for 10 claims", owed)
+		}
+		r.relay.gate.Resume(false)
+		synctest.Wait()
+		if len(taken) != 10 {
+			t.Errorf("%d of ten records were taken by ten free workers", len(taken))
+		}
+	})
+}
