@@ -101,7 +101,10 @@ func (g *Gate) Leave(p Pass, c Call, o *policy.Outcome) (r Ruling, again time.Du
 
 // hear takes what an attempt through the closed breaker says. mu is held.
 func (g *Gate) hear(c Call, o *policy.Outcome, now time.Time) (Ruling, time.Duration) {
-	says := testimonyOf(o, c.First, g.asks && !now.Before(g.trusted))
+	says := testimonyOf(o, c.First, g.asks)
+	if says == saysFailing && !o.Unreached && now.Before(g.trusted) {
+		says = saysNothing
+	}
 	g.evidence.note(o, c.Record, c.First, says)
 	cause := causeOf(o, says)
 	switch {

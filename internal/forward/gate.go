@@ -181,6 +181,7 @@ func (g *Gate) Resume(ramp bool) {
 	g.mu.Lock()
 	if g.halted && ramp {
 		g.limits.ramp.from = time.Now()
+		g.ramped = g.limits.ramp.from
 	}
 	g.halted = false
 	g.unlock()

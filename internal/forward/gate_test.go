@@ -296,6 +296,7 @@ func TestEndpointThatCouldNotBeReachedIsBackWithAnyAnswerAboutARecord(t *testing
 		{"a later attempt fails", false, serverError, true},
 		{"a record is rejected", true, invalid, true},
 		{"a later attempt hangs", false, hanging, false},
+		{"a later attempt is told that the service is unavailable", false, unavailable, false},
 		{"a first attempt fails", true, serverError, false},
 		{"still refused", false, refused, false},
 		{"unauthorized", false, unauthorized, false},
@@ -502,6 +503,7 @@ func TestHealthDecidesWhereFailuresLeaveItOpen(t *testing.T) {
 			t.Errorf("%d outages after a false alarm", g.Outages())
 		}
 		g.later(100, unavailable) // poison: health is not asked for again at once
+		g.first(100, unavailable)
 		g.wantClosed()
 		time.Sleep(time.Second)
 

@@ -59,12 +59,13 @@ func (g *Gate) probed(p Pass, c Call, o *policy.Outcome, now time.Time) {
 }
 
 // works reports whether an answer that tells of a record shows that the endpoint is back:
-// where it could not be reached, any answer does; where it failed, one that it has thought
-// about. Else a breaker would stay open where nothing but poison is left. mu is held.
+// where it could not be reached, any does that is no word of an outage; where it failed,
+// one that it has thought about. Else a breaker would stay open where nothing but poison is
+// left. mu is held.
 func (g *Gate) works(o *policy.Outcome) bool {
 	switch {
 	case g.origin == policy.FaultUnreachable:
-		return o.Status != 0 && o.Treatment != policy.TreatThrottle
+		return o.Status != 0 && (o.Treatment == policy.TreatLimited || o.Spoken || verdictOnRecord(o))
 	case g.state.Cause == policy.FaultFailing:
 		return o.Spoken || verdictOnRecord(o)
 	}

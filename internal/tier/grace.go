@@ -38,15 +38,22 @@ func (c *claim) postpone(j *job, due time.Time) bool {
 // not judged after all if the breaker has opened since: it waits for its last attempt.
 func (r *Relay) sendHeld(j *job) {
 	m := j.move
+	if m.final && m.outages == r.gate.Outages() && r.gate.Open() { // the endpoint's health is being asked for
+		m.graces++
+		if m.graces < mostGraces && j.claim.postpone(j, time.Now().Add(grace)) {
+			return
+		}
+		m.outages++ // nobody has answered, or the claim lets go: what is in doubt is not judged
+	}
 	if m.final && m.outages != r.gate.Outages() {
 		j.claim.unjudged(j, j.stays)
 		j.claim.forgive(j)
 		j.claim.giveBack(j, time.Now())
 		return
 	}
-	if m.final && r.gate.Open() && j.claim.postpone(j, time.Now().Add(grace)) {
-		return // the endpoint's health is being asked for
-	}
 	m.final = false
 	r.send(j)
 }
+
+// mostGraces bounds how often the endpoint's health is waited for.
+const mostGraces = 30

@@ -1,6 +1,7 @@
 package tier
 
 import (
+	"errors"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -134,4 +135,47 @@ func TestRecordThatMayNotRepeatMayAgainOnceTheBreakerOpens(t *testing.T) {
 			t.Errorf("%d records may not repeat, %d dead letters; want none", r.excess, len(dlt.written()))
 		}
 	})
+}
+
+// asking opens a gate as later attempts do that fail where health can be asked for.
+func asking(r *rig) {
+	c := r.relay.config.Endpoint
+	c.Health = "http://127.0.0.1/health"
+	r.relay.gate = forward.NewGate(c, r.relay.gateChanged, r.relay.turns.wake)
+	r.relay.turns.gate = r.relay.gate
+}
+
+func TestLastFailureWaitsForTheEndpointsHealth(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		answer func(*rig, forward.Pass)
+		dead   int
+	}{
+		{"it is well", func(r *rig, p forward.Pass) { r.relay.gate.LeaveHealth(p, nil) }, 1},
+		{"it is down", func(r *rig, p forward.Pass) { r.relay.gate.LeaveHealth(p, errors.New("status 503")) }, 0},
+		{"nobody says so", func(*rig, forward.Pass) { time.Sleep(mostGraces * grace) }, 0},
+		{"the claim lets go meanwhile", func(r *rig, _ forward.Pass) { r.stop() }, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := tierRig(t)
+				asking(r)
+				_, dlt := routed(r, nil, nil)
+				failing(r, http.StatusServiceUnavailable)
+				outage(r)
+				time.Sleep(2 * grace)
+				pass, _, ok := r.relay.gate.TryEnter(time.Now(), [2]bool{true, true})
+				if !ok || !pass.Health || len(dlt.written()) > 0 {
+					t.Fatalf("health is asked for %v, %d dead letters; want it asked for first", pass.Health, len(dlt.written()))
+				}
+				tt.answer(r, pass)
+				time.Sleep(2 * grace)
+				synctest.Wait()
+				if n := len(dlt.written()); n != tt.dead {
+					t.Errorf("%d dead letters, want %d", n, tt.dead)
+				}
+				r.stop()
+			})
+		})
+	}
 }

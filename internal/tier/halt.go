@@ -29,6 +29,7 @@ func (r *Relay) Halt(h status.Halt) {
 		return
 	}
 	r.halting.halt = &h
+	r.isHalted.Store(true)
 	r.gate.Halt()
 	r.drop(kindPause, r.reach.endpoint) // nothing ends it meanwhile: the next probe tells anew
 	r.metrics.Halted(h.State)
@@ -44,6 +45,7 @@ func (r *Relay) Resume() {
 		return
 	}
 	r.halting.halt = nil
+	r.isHalted.Store(false)
 	r.metrics.Halted("")
 	r.log.Info("relay is resumed", append(haltFields(*before), zap.Duration("after", time.Since(before.Since)))...)
 	r.letGo(true)

@@ -17,6 +17,7 @@ import (
 	"github.com/retryd/retryd/internal/kafka"
 	"github.com/retryd/retryd/internal/logging"
 	"github.com/retryd/retryd/internal/policy"
+	"github.com/retryd/retryd/internal/status"
 	"github.com/retryd/retryd/internal/window"
 )
 
@@ -187,6 +188,24 @@ func TestPauseSaysWhyAndUntilWhen(t *testing.T) {
 			if got, want := r.relay.Status().Problems[0].Text, "delivery pauses until 00:01:04 UTC, no attempt is spent: said: "+mend; got != want {
 				t.Errorf("%q, want %q", got, want)
 			}
+		}
+	})
+}
+
+func TestHaltedRelayTellsOfNoPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, _ := observed(t)
+		open := forward.State{Phase: policy.PhaseOpen, Cause: policy.FaultFailing, Until: time.Now().Add(time.Second), Error: "status 503"}
+		r.relay.gateChanged(open)
+		r.relay.Halt(status.Halt{State: status.Paused, By: "ann"})
+		r.relay.gateChanged(open) // a probe that was under way
+		if held := r.relay.EndpointHolds(); held != "" {
+			t.Errorf("told of %q, which nothing ends while it is halted", held)
+		}
+		r.relay.Resume()
+		r.relay.gateChanged(open)
+		if r.relay.EndpointHolds() == "" {
+			t.Error("nothing is told of the pause once it is resumed")
 		}
 	})
 }

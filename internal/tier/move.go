@@ -26,6 +26,7 @@ type move struct {
 	outcome  policy.Outcome // of the attempt; none of a record that expired or is re-parked
 	final    bool           // it ends a record that failed, and was not held for grace yet
 	trimmed  bool           // diagnostics were dropped, since it did not fit
+	graces   int            // it was postponed
 	outages  uint64         // of the endpoint, when the attempt began
 	stuck    string         // the topic that did not take it at the last try; empty: none
 }

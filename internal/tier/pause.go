@@ -21,13 +21,23 @@ func (r *Relay) gateChanged(s forward.State) {
 	switch {
 	case !s.Paused():
 		r.over(kindPause, r.reach.endpoint)
-	case s.Phase != policy.PhaseHalfOpen: // else the pause goes on, or is over at once
+	case s.Phase != policy.PhaseHalfOpen && !r.isHalted.Load(): // else it goes on, is over at once, or of no interest
+		r.drop(kindEndpoint, r.reach.origin) // which says that attempts are used up
 		r.tell(trouble{kind: kindPause, of: r.reach.endpoint, passing: true, why: whyPaused(s)})
-		if r.pausedFor != policy.FaultNone && r.pausedFor != s.Cause {
-			r.log.Warn("delivery still pauses, for another reason", zap.String("endpoint", r.reach.endpoint), zap.String(logging.FieldError, whyPaused(s)))
-		}
+		r.tellOtherFault(s)
 	}
 	r.pausedFor = s.Cause
+}
+
+// tellOtherFault logs that a pause goes on for another reason than it began for.
+func (r *Relay) tellOtherFault(s forward.State) {
+	const line = "delivery still pauses, for another reason"
+	if r.pausedFor == policy.FaultNone || r.pausedFor == s.Cause {
+		return
+	}
+	if n, ok := r.allow(line, r.reach.endpoint, false, time.Now()); ok {
+		r.log.Warn(line, zap.String("endpoint", r.reach.endpoint), zap.String(logging.FieldError, whyPaused(s)), logging.Suppressed(n))
+	}
 }
 
 func whyPaused(s forward.State) string {

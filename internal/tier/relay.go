@@ -87,6 +87,7 @@ type Relay struct {
 	members     members
 	troubles    troubles
 	reach       reach
+	isHalted    atomic.Bool  // as halting has it, for who may not wait for its lock
 	pausedFor   policy.Fault // why delivery pauses, if so; the gate's lock guards it
 	lastError   lastEvent
 	deadLetters atomic.Pointer[int64] // in the dead-letter topic, as measured last; nil: not yet
