@@ -34,9 +34,14 @@ func (d *daemon) makeControl() {
 		Unread:  func(err error) { d.eachRelay(func(r *tier.Relay) { r.ControlUnread(topic, err) }) },
 		Looked:  func(err error) { d.eachRelay(func(r *tier.Relay) { r.ControlLooked(topic, err) }) },
 		Ignored: d.deps.Metrics.ControlRecordIgnored,
-		Away:    func() bool { return d.trouble.has(causeKafka) },
+		Away:    d.brokersAway,
 	})
 	d.deps.Stop = d.control.Stop
+}
+
+// brokersAway reports whether it is told already that brokers do not answer.
+func (d *daemon) brokersAway() bool {
+	return d.trouble.has(causeKafka) || slices.ContainsFunc(d.relays, (*tier.Relay).BrokersAway)
 }
 
 func (d *daemon) eachRelay(tell func(*tier.Relay)) {

@@ -40,7 +40,7 @@ type Deps struct {
 	Unread  func(error)                        // why it cannot be; what was told last still holds
 	Looked  func(error)                        // what is wrong with the topic although it is read; nil: nothing any more
 	Ignored func()                             // counts a record that makes no sense
-	Away    func() bool                        // no broker answers, which is told already; safe for concurrent use
+	Away    func() bool                        // brokers do not answer, which is told already; safe for concurrent use
 }
 
 // Control is the states of a process's relays. Its methods are safe for concurrent use.

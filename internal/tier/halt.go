@@ -116,6 +116,10 @@ func (r *Relay) ControlLooked(topic string, err error) {
 	r.raise(kindOdd, topic, err)
 }
 
+// BrokersAway reports whether the relay tells of a broker that does not answer: what
+// follows from that for the control topic is no news then.
+func (r *Relay) BrokersAway() bool { return r.troubles.away() }
+
 // EndpointHolds says why the relay delivers nothing although it is not halted: what its
 // endpoint did; "" if that is not so.
 func (r *Relay) EndpointHolds() string { return r.troubles.why(kindPause, r.reach.endpoint) }

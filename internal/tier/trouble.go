@@ -195,6 +195,18 @@ func (t *troubles) isOpen(k kind, of string) bool {
 	return t.find(k, of) != nil
 }
 
+// away reports whether it is told that a broker does not answer, the control topic left out.
+func (t *troubles) away() bool {
+	if !t.some.Load() {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.ContainsFunc(t.open, func(each trouble) bool {
+		return each.away && each.shown && each.kind != kindAwait && each.kind != kindControl
+	})
+}
+
 // lapsed returns what the open troubles of a kind are about that were not renewed
 // since a time.
 func (t *troubles) lapsed(k kind, since time.Time) (of []string) {

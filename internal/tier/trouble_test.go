@@ -312,3 +312,23 @@ func TestTroubleThatLastsHasItsLineThoughThatWasKeptBackAtFirst(t *testing.T) {
 		}
 	}
 }
+
+func TestBrokersAreAwayWhereAnotherTroubleSaysSo(t *testing.T) {
+	for _, tt := range []struct {
+		trouble
+		want bool
+	}{
+		{trouble{kind: kindMember, away: true}, true},
+		{trouble{kind: kindRead, away: true}, true},
+		{trouble{kind: kindMember}, false},
+		{trouble{kind: kindMember, away: true, grace: time.Minute}, false}, // not told yet
+		{trouble{kind: kindControl, away: true}, false},
+		{trouble{kind: kindAwait, away: true}, false},
+	} {
+		var open troubles
+		open.raise(tt.trouble, time.Now(), yes)
+		if got := open.away(); got != tt.want {
+			t.Errorf("%+v: away %v", tt.trouble, got)
+		}
+	}
+}
