@@ -68,11 +68,15 @@ func (r *Relay) attempt(ctx context.Context, j *job, pass forward.Pass, start ti
 		j.claim.giveBack(j, start)
 		return
 	}
-	r.noteStop(outcome)
+	if !outcome.Delivered() {
+		r.noteStop(outcome)
+	}
 	ruling, again := r.gate.Leave(pass, forward.Call{
 		Record: j.state.EventID, First: j.state.Attempt == 0, Refusals: &j.refusals,
 	}, &outcome)
-	r.noteAnswer(outcome)
+	if !outcome.Delivered() || r.reach.unanswered.Load() > 0 {
+		r.noteAnswer(outcome)
+	}
 	r.act(j, outcome, ruling, late, again, pass.Outages)
 }
 
@@ -85,8 +89,8 @@ func (r *Relay) act(j *job, outcome policy.Outcome, ruling forward.Ruling, late,
 	if !outcome.Delivered() {
 		state, d = r.decide(j, &outcome, ruling, late, now)
 	}
-	j.claim.consumer.attempted(j, outcome, d, now)
-	j.claim.consumer.logAttempt(j, outcome, d, late)
+	j.claim.consumer.attempted(j, &outcome, &d, now)
+	j.claim.consumer.logAttempt(j, &outcome, &d, late)
 	switch d.Action {
 	case policy.ActionDone:
 		j.claim.complete(j)
@@ -95,7 +99,8 @@ func (r *Relay) act(j *job, outcome policy.Outcome, ruling forward.Ruling, late,
 	default:
 		to := r.routes.Load().target(d)
 		r.conclude(j, &move{
-			decision: d, to: to, at: now, outcome: outcome, outages: outages,
+			decision: d, to: to, at: now, outages: outages,
+			response: outcome.Response, appVersion: outcome.AppVersion, took: outcome.Duration,
 			state: policy.Advance(state, outcome, d, to.topic, now),
 		})
 	}
@@ -118,24 +123,24 @@ func (r *Relay) decide(j *job, o *policy.Outcome, ruling forward.Ruling, late ti
 }
 
 // attempted counts an attempt.
-func (c *consumer) attempted(j *job, o policy.Outcome, d policy.Decision, now time.Time) {
+func (c *consumer) attempted(j *job, o *policy.Outcome, d *policy.Decision, now time.Time) {
 	held := !d.Spends()
-	c.metrics.Attempt(o, held)
-	c.relay.metrics.Answer(o, held)
-	c.relay.metrics.Attempt(j.state.Attempt+1, metrics.ResultOf(o, held))
+	c.metrics.Attempt(*o, held)
+	c.relay.metrics.Answer(*o, held)
+	c.relay.metrics.Attempt(j.state.Attempt+1, metrics.ResultOf(*o, held))
 	if o.Delivered() {
 		c.relay.metrics.EndToEnd(now.Round(0).Sub(j.origin()))
 		return
 	}
-	failed := j.failed(o, now)
+	failed := j.failed(o.Error, now)
 	c.lastError.event.Store(failed)
 	c.relay.lastError.event.Store(failed)
 }
 
 // failed is the event of a failed attempt. It does not keep the record.
-func (j *job) failed(o policy.Outcome, now time.Time) *event {
+func (j *job) failed(said string, now time.Time) *event {
 	topic, partition, offset, attempt := j.record.Topic, j.record.Partition, j.record.Offset, j.state.Attempt+1
-	why := j.claim.consumer.relay.hide.Text(record.HeaderError, o.Error)
+	why := j.claim.consumer.relay.hide.Text(record.HeaderError, said)
 	return &event{now, func() string {
 		return fmt.Sprintf("%s/%d offset %d, attempt %d: %s", topic, partition, offset, attempt, why)
 	}}

@@ -25,7 +25,7 @@ func (c *consumer) logHold(j *job, now time.Time) {
 }
 
 // logAttempt tells of a POST: a failure at info, a delivery at debug.
-func (c *consumer) logAttempt(j *job, o policy.Outcome, d policy.Decision, late time.Duration) {
+func (c *consumer) logAttempt(j *job, o *policy.Outcome, d *policy.Decision, late time.Duration) {
 	level, verb := zapcore.InfoLevel, logging.Attempt
 	if o.Delivered() {
 		level, verb = zapcore.DebugLevel, logging.Deliver
@@ -102,7 +102,7 @@ func (c *consumer) logMove(j *job, verb string, written zap.Field) {
 			zap.Int(logging.FieldStatus, m.state.Last.Status),
 			zap.String(logging.FieldErrorKind, hide.Text(record.HeaderErrorKind, m.state.Last.Kind)),
 			zap.String(logging.FieldError, hide.Text(record.HeaderError, m.state.Last.Error)),
-			zap.Duration(logging.FieldDuration, m.outcome.Duration),
+			zap.Duration(logging.FieldDuration, m.took),
 		)...)
 	}
 }

@@ -19,16 +19,18 @@ const resendPause = time.Second
 // move is a decision that must be written to another topic before its record is
 // complete.
 type move struct {
-	decision policy.Decision
-	to       *target
-	state    record.State
-	at       time.Time      // of the decision: the hop's timestamp
-	outcome  policy.Outcome // of the attempt; none of a record that expired or is re-parked
-	final    bool           // it ends a record that failed, and was not held for grace yet
-	trimmed  bool           // diagnostics were dropped, since it did not fit
-	graces   int            // it was postponed
-	outages  uint64         // of the endpoint, when the attempt began
-	stuck    string         // the topic that did not take it at the last try; empty: none
+	decision   policy.Decision
+	to         *target
+	state      record.State
+	at         time.Time // of the decision: the hop's timestamp
+	response   []byte    // of the attempt, like what follows; nothing of a record that expired or is re-parked
+	appVersion string
+	took       time.Duration
+	final      bool   // it ends a record that failed, and was not held for grace yet
+	trimmed    bool   // diagnostics were dropped, since it did not fit
+	graces     int    // it was postponed
+	outages    uint64 // of the endpoint, when the attempt began
+	stuck      string // the topic that did not take it at the last try; empty: none
 }
 
 // send writes a record to its next topic, as that is now: after an error it may have
@@ -151,8 +153,8 @@ func (c codec) headers(dst []record.Header, j *job, state record.State) []record
 		return record.AppendHeaders(dst, &j.record, &state, main)
 	}
 	dead := record.DeadLetter{
-		Reason: string(m.decision.Reason), Response: m.outcome.Response,
-		Version: c.version, AppVersion: m.outcome.AppVersion,
+		Reason: string(m.decision.Reason), Response: m.response,
+		Version: c.version, AppVersion: m.appVersion,
 	}
 	if m.trimmed {
 		state, dead = record.TrimDiagnostics(state, dead)

@@ -69,7 +69,7 @@ func TestMessageKeepsTheRecord(t *testing.T) {
 func TestTrimmedDeadLetterSaysWhyButNotHow(t *testing.T) {
 	c := &claim{consumer: &consumer{source: source{topic: "orders"}}}
 	m := &move{
-		to: &target{partitions: 1, dlt: true}, outcome: policy.Outcome{Response: []byte(strings.Repeat("x", 500))}, trimmed: true,
+		to: &target{partitions: 1, dlt: true}, response: []byte(strings.Repeat("x", 500)), trimmed: true,
 		decision: policy.Decision{Action: policy.ActionDeadLetter, Reason: policy.ReasonOversize},
 	}
 	j := moving(c, record.Record{Topic: "orders", Timestamp: time.UnixMilli(1)}, m)
@@ -187,6 +187,6 @@ func judgedAs(r *rig, j *job, v policy.Verdict) {
 	o := policy.Outcome{Verdict: v, Kind: policy.KindStatus, Status: 503, Error: "status 503", Response: []byte("no"), AppVersion: "7"}
 	d := policy.Decide(r.relay.schedule, j.state, o, now, 0)
 	to := r.relay.routes.Load().target(d)
-	r.judged(j, &move{decision: d, to: to, at: now, outcome: o, state: policy.Advance(j.state, o, d, to.topic, now)})
+	r.judged(j, &move{decision: d, to: to, at: now, response: o.Response, state: policy.Advance(j.state, o, d, to.topic, now)})
 	r.relay.send(j)
 }

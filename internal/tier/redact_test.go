@@ -25,8 +25,8 @@ func TestHiddenErrorIsInNoText(t *testing.T) {
 		}
 		r.relay.gateChanged(forward.State{Phase: policy.PhaseOpen, Cause: policy.FaultEndpoint, Until: time.Now().Add(time.Second), Error: "concealed"})
 		j := &job{claim: r.claim}
-		r.consumer.attempted(j, refused, policy.Decision{}, time.Now())
-		r.consumer.logAttempt(j, refused, policy.Decision{}, 0)
+		r.consumer.attempted(j, &refused, new(policy.Decision), time.Now())
+		r.consumer.logAttempt(j, &refused, new(policy.Decision), 0)
 		s := r.relay.Status()
 		said := fmt.Sprint(s.Problems, s.LastError.Text, lines(logs))
 		if strings.Contains(said, "concealed") || strings.Count(said, redact.Mask) != 6 {
