@@ -84,16 +84,17 @@ func (r *Relay) attempt(ctx context.Context, j *job, pass forward.Pass, start ti
 // waits at least, outages those that there were when it began.
 func (r *Relay) act(j *job, outcome policy.Outcome, ruling forward.Ruling, late, again time.Duration, outages uint64) {
 	now := time.Now()
-	var state record.State
-	var d policy.Decision // that it is done, if it was delivered
-	if !outcome.Delivered() {
-		state, d = r.decide(j, &outcome, ruling, late, now)
+	if outcome.Delivered() {
+		var done policy.Decision
+		j.claim.consumer.attempted(j, &outcome, &done, now)
+		j.claim.consumer.logAttempt(j, &outcome, &done, late)
+		j.claim.complete(j)
+		return
 	}
+	state, d := r.decide(j, &outcome, ruling, late, now)
 	j.claim.consumer.attempted(j, &outcome, &d, now)
 	j.claim.consumer.logAttempt(j, &outcome, &d, late)
 	switch d.Action {
-	case policy.ActionDone:
-		j.claim.complete(j)
 	case policy.ActionHold: // behind what is due already, so that probes rotate
 		r.hold(j, state, outcome, d, now, again)
 	default:

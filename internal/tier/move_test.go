@@ -187,6 +187,6 @@ func judgedAs(r *rig, j *job, v policy.Verdict) {
 	o := policy.Outcome{Verdict: v, Kind: policy.KindStatus, Status: 503, Error: "status 503", Response: []byte("no"), AppVersion: "7"}
 	d := policy.Decide(r.relay.schedule, j.state, o, now, 0)
 	to := r.relay.routes.Load().target(d)
-	r.judged(j, &move{decision: d, to: to, at: now, response: o.Response, state: policy.Advance(j.state, o, d, to.topic, now)})
+	r.judged(j, &move{decision: d, to: to, at: now, response: o.Response, appVersion: o.AppVersion, state: policy.Advance(j.state, o, d, to.topic, now)})
 	r.relay.send(j)
 }
