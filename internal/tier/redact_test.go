@@ -23,12 +23,13 @@ func TestHiddenErrorIsInNoText(t *testing.T) {
 		for range manyUnanswered {
 			r.relay.noteAnswer(refused)
 		}
+		unreachable := fmt.Sprint(r.relay.Status().Problems) // which a pause ends
 		r.relay.gateChanged(forward.State{Phase: policy.PhaseOpen, Cause: policy.FaultEndpoint, Until: time.Now().Add(time.Second), Error: "concealed"})
 		j := &job{claim: r.claim}
 		r.consumer.attempted(j, &refused, new(policy.Decision), time.Now())
 		r.consumer.logAttempt(j, &refused, new(policy.Decision), 0)
 		s := r.relay.Status()
-		said := fmt.Sprint(s.Problems, s.LastError.Text, lines(logs))
+		said := fmt.Sprint(unreachable, s.Problems, s.LastError.Text, lines(logs))
 		if strings.Contains(said, "concealed") || strings.Count(said, redact.Mask) != 6 {
 			t.Errorf("want six places, each redacted: %s", said)
 		}
