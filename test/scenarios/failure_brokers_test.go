@@ -19,7 +19,8 @@ func TestOneBrokerOfSeveralThatIsGoneIsToldAlikeEverywhere(t *testing.T) {
 	lost := sign{
 		manual: "One broker of several is down.",
 		began:  notMember, ended: "member of the group again",
-		why: "connection refused", says: "is not a member of " + c.group(), relay: c.topic, unready: true,
+		// The reason depends on how far the cluster is when the group has been away for long.
+		says: "is not a member of " + c.group(), relay: c.topic, unready: true,
 		series: c.series("retryd_relay_ready"), broken: 0, sound: 1,
 	}.expect(t, d)
 	c.write(t, records("r", written)...)
