@@ -76,8 +76,8 @@ const (
 // accepts others, until it is tried once more.
 const doubtPause = time.Second
 
-// Leave hands a pass back with what came of the attempt, which is only read. again is for how long a record
-// that is held waits at least.
+// Leave hands a pass back with what came of the attempt, which is only read. again is for
+// how long a record that is held waits at least.
 func (g *Gate) Leave(p Pass, c Call, o *policy.Outcome) (r Ruling, again time.Duration) {
 	now := time.Now()
 	g.mu.Lock()

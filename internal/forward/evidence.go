@@ -60,8 +60,8 @@ func verdictOnRecord(o *policy.Outcome) bool {
 type evidence struct {
 	streak   []string // the last records that failed in a row, each once
 	rejected uint32   // of the last first attempts, the newest in the lowest bit
-	silent   int      // calls since one was accepted
-	accepted uint64   // calls in all
+	silent   int      // calls since the last that was accepted
+	accepted uint64   // calls that were, in all
 }
 
 // note takes one call into account.
