@@ -33,7 +33,7 @@ func (d dialer) Dial(network, addr string) (net.Conn, error) {
 		return nil, err
 	}
 	forget := context.AfterFunc(d.ctx, func() { _ = opened.Close() })
-	return &conn{Conn: opened, forget: forget}, nil
+	return &conn{Conn: opened, open: d.ctx, forget: forget}, nil
 }
 
 // line is a dialer whose open connections can be broken all at once.
@@ -67,12 +67,22 @@ func (l *line) hangUp() {
 	l.open, l.end = context.WithCancel(context.Background())
 }
 
-// conn is a connection that an answer overdue makes useless. The client library
-// keeps it open instead (sarama v1.61.1, broker.go:1425 excepts timeouts), and
-// every later request fails with the same error.
+// conn is a connection that ends with its context, and that an answer overdue makes
+// useless. The client library keeps it open instead (sarama v1.61.1, broker.go:1425
+// excepts timeouts), and every later request fails with the same error.
 type conn struct {
 	net.Conn
+	open   context.Context
 	forget func() bool
+}
+
+// Write sends nothing more from the moment on in which the context ends: the connection
+// itself is closed a little later, by a goroutine.
+func (c *conn) Write(b []byte) (int, error) {
+	if err := c.open.Err(); err != nil {
+		return 0, fmt.Errorf("connection to %s was ended: %w", c.RemoteAddr(), net.ErrClosed)
+	}
+	return c.Conn.Write(b)
 }
 
 // Read says that the connection is closed where the answer did not come in time.

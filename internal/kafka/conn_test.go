@@ -42,6 +42,19 @@ func TestConnectionBreaksWithItsContext(t *testing.T) {
 	}
 }
 
+// The goroutine that closes it may be late: what is asked for in between may not be done.
+func TestNothingIsSentOnceTheContextHasEnded(t *testing.T) {
+	near, far := net.Pipe()
+	defer far.Close()
+	defer near.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	c := &conn{Conn: near, open: ctx, forget: func() bool { return true }}
+	cancel()
+	if n, err := c.Write([]byte("x")); n > 0 || !errors.Is(err, net.ErrClosed) {
+		t.Errorf("sent %d bytes (%v), want %v", n, err, net.ErrClosed)
+	}
+}
+
 // The client library keeps a connection whose answer was overdue, and fails every
 // later request on it.
 func TestOverdueAnswerEndsTheConnection(t *testing.T) {
