@@ -8,9 +8,11 @@ const minHeapCap = 64
 // Heap orders what waits by its due time, and by offset where that is equal. The
 // zero Heap is empty and ready. It is not safe for concurrent use.
 //
-// It sifts its own slice because container/heap boxes every value in an interface,
-// which would cost an allocation per record.
+// What comes in order, as most of what is read does, waits in a run of its own and costs
+// no sifting. The rest is a binary heap, sifted in its own slice because container/heap
+// boxes every value in an interface, which would cost an allocation per record.
 type Heap[T any] struct {
+	run   run[T]
 	items []item[T]
 }
 
@@ -25,56 +27,80 @@ func (a *item[T]) before(b *item[T]) bool {
 }
 
 // Len returns how many values wait.
-func (h *Heap[T]) Len() int { return len(h.items) }
+func (h *Heap[T]) Len() int { return len(h.run.waiting()) + len(h.items) }
 
 // Push adds v, which falls due at due in epoch milliseconds.
 func (h *Heap[T]) Push(due, offset int64, v T) {
-	h.items = append(h.items, item[T]{due: due, offset: offset, value: v})
+	i := item[T]{due: due, offset: offset, value: v}
+	if h.run.push(i) {
+		return
+	}
+	h.items = append(h.items, i)
 	h.up(len(h.items) - 1)
 }
 
 // Top returns the value that falls due first and when; ok is false if none waits.
 func (h *Heap[T]) Top() (due int64, v T, ok bool) {
-	if len(h.items) == 0 {
-		return 0, v, false
+	if first := h.first(); first != nil {
+		return first.due, first.value, true
 	}
-	return h.items[0].due, h.items[0].value, true
+	return 0, v, false
+}
+
+// first returns the item that falls due first, nil if none waits.
+func (h *Heap[T]) first() *item[T] {
+	inOrder := h.run.waiting()
+	switch {
+	case len(inOrder) == 0 && len(h.items) == 0:
+		return nil
+	case len(inOrder) > 0 && (len(h.items) == 0 || inOrder[0].before(&h.items[0])):
+		return &inOrder[0]
+	}
+	return &h.items[0]
 }
 
 // Pop removes and returns the value that falls due first; ok is false if none
 // waits.
 func (h *Heap[T]) Pop() (v T, ok bool) {
-	last := len(h.items) - 1
-	if last < 0 {
+	first := h.first()
+	if first == nil {
 		return v, false
 	}
-	v = h.items[0].value
+	v = first.value
+	last := len(h.items) - 1
+	if last < 0 || first != &h.items[0] {
+		h.run.pop()
+		return v, true
+	}
 	h.items[0] = h.items[last]
 	h.items[last] = item[T]{} // or it would keep the value from the collector
 	h.items = h.items[:last]
 	if last > 1 {
 		h.down(0)
 	}
-	h.shrink()
+	h.items = shrunk(h.items)
 	return v, true
 }
 
 // Take removes the values for which chosen says so, and returns them in no order.
 func (h *Heap[T]) Take(chosen func(T) bool) (taken []T) {
-	kept := h.items[:0]
-	for _, i := range h.items {
-		if chosen(i.value) {
-			taken = append(taken, i.value)
-			continue
+	keep := func(items []item[T]) []item[T] {
+		kept := items[:0]
+		for _, i := range items {
+			if chosen(i.value) {
+				taken = append(taken, i.value)
+				continue
+			}
+			kept = append(kept, i)
 		}
-		kept = append(kept, i)
+		clear(items[len(kept):])
+		return shrunk(kept)
 	}
-	clear(h.items[len(kept):])
-	h.items = kept
-	for i := len(kept)/2 - 1; i >= 0; i-- {
+	h.run = run[T]{items: keep(h.run.waiting())}
+	h.items = keep(h.items)
+	for i := len(h.items)/2 - 1; i >= 0; i-- {
 		h.down(i)
 	}
-	h.shrink()
 	return taken
 }
 
@@ -82,16 +108,18 @@ func (h *Heap[T]) Take(chosen func(T) bool) (taken []T) {
 // be changed meanwhile.
 func (h *Heap[T]) All() iter.Seq2[int64, T] {
 	return func(yield func(int64, T) bool) {
-		for i := range h.items {
-			if !yield(h.items[i].due, h.items[i].value) {
-				return
+		for _, items := range [...][]item[T]{h.run.waiting(), h.items} {
+			for i := range items {
+				if !yield(items[i].due, items[i].value) {
+					return
+				}
 			}
 		}
 	}
 }
 
 // Clear drops everything, the memory included.
-func (h *Heap[T]) Clear() { h.items = nil }
+func (h *Heap[T]) Clear() { *h = Heap[T]{} }
 
 // up and down carry the moving item beside the slice and write it once.
 func (h *Heap[T]) up(i int) {
@@ -126,14 +154,15 @@ func (h *Heap[T]) down(i int) {
 	h.items[i] = moving
 }
 
-// shrink halves a slice that is a quarter full, so that a burst does not keep its
-// memory for good.
-func (h *Heap[T]) shrink() {
-	room := cap(h.items)
-	for room > minHeapCap && len(h.items) <= room/4 {
+// shrunk returns items in a slice half as long, and half again, while that is a quarter
+// full, so that a burst does not keep its memory for good.
+func shrunk[T any](items []item[T]) []item[T] {
+	room := cap(items)
+	for room > minHeapCap && len(items) <= room/4 {
 		room /= 2
 	}
-	if room < cap(h.items) {
-		h.items = append(make([]item[T], 0, room), h.items...)
+	if room < cap(items) {
+		return append(make([]item[T], 0, room), items...)
 	}
+	return items
 }

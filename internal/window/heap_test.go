@@ -2,7 +2,6 @@ package window
 
 import (
 	"cmp"
-	"runtime"
 	"slices"
 	"testing"
 
@@ -74,25 +73,61 @@ func TestHeapOrdersManyAndShrinks(t *testing.T) {
 		if got, ok := heap.Pop(); !ok || got != want {
 			t.Fatalf("popped %d, want %d", got, want)
 		}
-		if used, room := heap.Len(), cap(heap.items); room > minHeapCap && used < room/8 {
+		if used, room := heap.Len(), cap(heap.items)+cap(heap.run.items); room > 2*minHeapCap && used < room/8 {
+			t.Fatalf("%d wait in room for %d", used, room)
+		}
+	}
+}
+
+// What comes in order is never sifted, however much of it waits, and takes room for as much
+// as has waited at a time.
+func TestHeapServesWhatComesInOrderAsAQueue(t *testing.T) {
+	var heap Heap[int64]
+	next, want := int64(0), int64(0)
+	for range 1000 {
+		for range 5 {
+			heap.Push(next/3, next, next)
+			next++
+		}
+		for range 4 {
+			if got, ok := heap.Pop(); !ok || got != want {
+				t.Fatalf("popped %d, want %d", got, want)
+			}
+			want++
+		}
+	}
+	if room := cap(heap.run.items); len(heap.items) > 0 || room > 4*heap.Len() {
+		t.Errorf("%d were sifted, %d wait in room for %d", len(heap.items), heap.Len(), room)
+	}
+	for heap.Len() > 0 {
+		heap.Pop()
+		if used, room := heap.Len(), cap(heap.run.items); room > minHeapCap && used < room/8 {
 			t.Fatalf("%d wait in room for %d", used, room)
 		}
 	}
 }
 
 func TestHeapKeepsNothingThatWasPopped(t *testing.T) {
-	var heap Heap[*int]
-	heap.Push(1, 0, new(int))
-	heap.Push(2, 1, new(int))
-	heap.Push(3, 2, new(int))
-	heap.Pop()
-	heap.Pop()
-	for i, gone := range heap.items[1:3] {
-		if gone.value != nil {
-			t.Errorf("slot %d still keeps its value", i+1)
+	for name, dues := range map[string][]int64{"in order": {1, 2, 3, 4}, "the other way round": {4, 3, 2, 1}} {
+		var heap Heap[*int]
+		for offset, due := range dues {
+			heap.Push(due, int64(offset), new(int))
+		}
+		for range 3 {
+			heap.Pop()
+		}
+		kept := 0
+		for _, items := range [][]item[*int]{heap.run.items[:cap(heap.run.items)], heap.items[:cap(heap.items)]} {
+			for _, i := range items {
+				if i.value != nil {
+					kept++
+				}
+			}
+		}
+		if kept != 1 {
+			t.Errorf("%s: %d values are kept, want the one that waits", name, kept)
 		}
 	}
-	runtime.KeepAlive(&heap)
 }
 
 func TestHeapAllocatesNothingWhenItsSizeIsSteady(t *testing.T) {
@@ -112,18 +147,24 @@ func TestHeapAllocatesNothingWhenItsSizeIsSteady(t *testing.T) {
 }
 
 func BenchmarkHeap(b *testing.B) {
-	var heap Heap[*int]
-	value := new(int)
-	due := func(i int64) int64 { return i + i*7919%5000 } // jittered
-	for i := range int64(50_000) {
-		heap.Push(due(i), i, value)
-	}
-	i := int64(50_000)
-	b.ReportAllocs()
-	for b.Loop() {
-		heap.Pop()
-		heap.Push(due(i), i, value)
-		i++
+	for name, due := range map[string]func(int64) int64{
+		"in order": func(i int64) int64 { return i },
+		"jittered": func(i int64) int64 { return i + i*7919%5000 },
+	} {
+		b.Run(name, func(b *testing.B) {
+			var heap Heap[*int]
+			value := new(int)
+			for i := range int64(50_000) {
+				heap.Push(due(i), i, value)
+			}
+			i := int64(50_000)
+			b.ReportAllocs()
+			for b.Loop() {
+				heap.Pop()
+				heap.Push(due(i), i, value)
+				i++
+			}
+		})
 	}
 }
 

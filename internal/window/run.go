@@ -1,0 +1,43 @@
+package window
+
+// run is what waits and came in order: it leaves in the same one. The zero run is empty.
+type run[T any] struct {
+	items []item[T]
+	gone  int // how many of the items, from the front, have left
+}
+
+// waiting returns what waits, in order.
+func (r *run[T]) waiting() []item[T] { return r.items[r.gone:] }
+
+// push adds an item, unless it comes before one that waits.
+func (r *run[T]) push(i item[T]) bool {
+	last := len(r.items) - 1
+	if last >= r.gone && i.before(&r.items[last]) {
+		return false
+	}
+	if len(r.items) == cap(r.items) && r.gone > len(r.items)/2 {
+		r.moveTo(r.items)
+	}
+	r.items = append(r.items, i)
+	return true
+}
+
+// pop removes the first item. There must be one.
+func (r *run[T]) pop() {
+	r.items[r.gone] = item[T]{} // or it would keep the value from the collector
+	r.gone++
+	waiting, room := len(r.items)-r.gone, cap(r.items)
+	switch {
+	case room > minHeapCap && waiting <= room/4: // a burst does not keep its memory for good
+		r.moveTo(make([]item[T], room/2))
+	case waiting == 0:
+		r.items, r.gone = r.items[:0], 0
+	}
+}
+
+// moveTo moves what waits to the front of a slice that is long enough, its own or another.
+func (r *run[T]) moveTo(items []item[T]) {
+	n := copy(items, r.waiting())
+	clear(items[n:])
+	r.items, r.gone = items[:n], 0
+}
