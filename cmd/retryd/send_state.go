@@ -25,7 +25,7 @@ func stateOf(relay tier.Config, s policy.Schedule, r *record.Record, n int, hide
 		return record.State{}, nil, err
 	}
 	src := record.Source{
-		Main: from == 0, Step: from, MaxAttempt: len(s.Steps), IDHeaders: relay.EventIDHeaders, Now: r.Timestamp,
+		Main: from == 0, Step: from, MaxAttempt: len(s.Steps), IDSources: record.ParseIDSources(relay.EventIDHeaders), Now: r.Timestamp,
 	}
 	for _, step := range s.Steps[:n-1] {
 		r.Timestamp = r.Timestamp.Add(-step.Delay)

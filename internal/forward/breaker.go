@@ -76,10 +76,9 @@ const (
 // accepts others, until it is tried once more.
 const doubtPause = time.Second
 
-// Leave hands a pass back with what came of the attempt, which is only read. again is for
-// how long a record that is held waits at least.
-func (g *Gate) Leave(p Pass, c Call, o *policy.Outcome) (r Ruling, again time.Duration) {
-	now := time.Now()
+// Leave hands a pass back with what came of the attempt, which is only read, and was over
+// at now. again is for how long a record that is held waits at least.
+func (g *Gate) Leave(p Pass, c Call, o *policy.Outcome, now time.Time) (r Ruling, again time.Duration) {
 	g.mu.Lock()
 	defer g.unlock()
 	g.release(p, o.Unreached)

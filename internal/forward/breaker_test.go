@@ -36,7 +36,7 @@ func TestBreakerOpens(t *testing.T) {
 		}, policy.FaultFailing},
 		{"one record fails again and again", func(g *gated) {
 			for range 19 {
-				g.Leave(g.enter(), Call{Record: "a", First: true, Refusals: new(Refusals)}, &unavailable)
+				g.Leave(g.enter(), Call{Record: "a", First: true, Refusals: new(Refusals)}, &unavailable, time.Now())
 			}
 		}, policy.FaultNone},
 		{"half of twenty calls within ten seconds fail", func(g *gated) {
@@ -118,11 +118,11 @@ func TestNothingIsJudgedWhileTheBreakerIsOpen(t *testing.T) {
 			}
 		}
 		for i, o := range []policy.Outcome{unavailable, invalid, unauthorized} {
-			if r, _ := g.Leave(late[i], call, &o); r != Hold {
+			if r, _ := g.Leave(late[i], call, &o, time.Now()); r != Hold {
 				t.Errorf("%s of before the opening: ruling %d, want it held", o.Error, r)
 			}
 		}
-		if r, _ := g.Leave(late[3], call, &accepted); r != Judge {
+		if r, _ := g.Leave(late[3], call, &accepted, time.Now()); r != Judge {
 			t.Errorf("an accepted record: ruling %d, want it done", r)
 		}
 		g.wantOpen(policy.FaultFailing)
@@ -158,7 +158,7 @@ func TestRecordIsToBlameThatGetsSuchAnswersWhileOthersAreAccepted(t *testing.T) 
 				g.first(1, accepted)
 				call := Call{Record: "a", Refusals: new(Refusals)}
 				for i, want := range tt.want {
-					if r, _ := g.Leave(g.enter(), call, &tt.o); r != want {
+					if r, _ := g.Leave(g.enter(), call, &tt.o, time.Now()); r != want {
 						t.Errorf("answer %d: ruling %d, want %d", i+1, r, want)
 					}
 					if i == len(tt.want)-1 {
@@ -166,9 +166,9 @@ func TestRecordIsToBlameThatGetsSuchAnswersWhileOthersAreAccepted(t *testing.T) 
 					}
 					time.Sleep(time.Minute)
 					if g.Open() { // what proves nothing: the same again before another is accepted
-						g.Leave(g.enter(), call, &tt.o)
+						g.Leave(g.enter(), call, &tt.o, time.Now())
 						time.Sleep(time.Minute)
-					} else if r, again := g.Leave(g.enter(), call, &tt.o); r != Hold || again != doubtPause {
+					} else if r, again := g.Leave(g.enter(), call, &tt.o, time.Now()); r != Hold || again != doubtPause {
 						t.Errorf("again without another accepted: ruling %d for %s", r, again)
 					}
 					g.try(true, accepted)

@@ -79,7 +79,7 @@ func (g *gated) enter() Pass {
 func (g *gated) try(first bool, o policy.Outcome) Ruling {
 	g.t.Helper()
 	g.made++
-	r, _ := g.Leave(g.enter(), Call{Record: fmt.Sprint(g.made), First: first, Refusals: new(Refusals)}, &o)
+	r, _ := g.Leave(g.enter(), Call{Record: fmt.Sprint(g.made), First: first, Refusals: new(Refusals)}, &o, time.Now())
 	return r
 }
 
@@ -122,7 +122,7 @@ func TestThrottledEndpointIsLeftAloneEverLonger(t *testing.T) {
 				t.Fatalf("ruling %d, want the record to be moved on", r)
 			}
 			if i == 0 {
-				g.Leave(late, Call{Refusals: new(Refusals)}, &tooMany) // says nothing new
+				g.Leave(late, Call{Refusals: new(Refusals)}, &tooMany, time.Now()) // says nothing new
 			}
 			_, again, ok := g.TryEnter(time.Now(), both)
 			if wait := time.Until(again); ok || wait != time.Duration(pause)*time.Second {
@@ -150,7 +150,7 @@ func TestHaltedGateLetsNothingStart(t *testing.T) {
 		if _, again, ok := g.TryEnter(time.Now(), both); ok || !again.IsZero() {
 			t.Error("an attempt may start")
 		}
-		if r, _ := g.Leave(early, Call{First: true, Record: "a", Refusals: new(Refusals)}, &unavailable); r != Judge {
+		if r, _ := g.Leave(early, Call{First: true, Record: "a", Refusals: new(Refusals)}, &unavailable, time.Now()); r != Judge {
 			t.Errorf("ruling %d, want what was under way judged", r)
 		}
 		g.TryEnter(time.Now(), both)
@@ -192,7 +192,7 @@ func TestPauseOfA429OutlastsAnOpenBreaker(t *testing.T) {
 			time.Sleep(time.Until(g.throttle.until))
 		}
 		g.try(true, tooMany) // a minute
-		g.Leave(early, Call{Refusals: new(Refusals)}, &unauthorized)
+		g.Leave(early, Call{Refusals: new(Refusals)}, &unauthorized, time.Now())
 		g.wantOpen(policy.FaultEndpoint)
 		if _, again, ok := g.TryEnter(time.Now().Add(time.Second), both); ok || time.Until(again) != time.Minute {
 			t.Errorf("a probe after %s, want it after the minute that the endpoint has asked for", time.Until(again))
@@ -220,7 +220,7 @@ func TestWhoIsRefusedIsWokenOnce(t *testing.T) {
 		if _, _, ok := g.TryEnter(time.Now(), both); ok {
 			t.Fatal("two attempts at a time")
 		}
-		g.Leave(p, Call{Refusals: new(Refusals)}, &accepted)
+		g.Leave(p, Call{Refusals: new(Refusals)}, &accepted, time.Now())
 		g.try(true, accepted)
 		if g.woken != 1 {
 			t.Errorf("woken %d times, want once: after the pass came back", g.woken)
@@ -235,6 +235,6 @@ func BenchmarkGate(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		p, _, _ := g.TryEnter(time.Now(), both)
-		g.Leave(p, call, &accepted)
+		g.Leave(p, call, &accepted, time.Now())
 	}
 }

@@ -25,7 +25,7 @@ func TestProbesComeAloneAndEverMoreRarely(t *testing.T) {
 			if _, again, ok := g.TryEnter(time.Now(), both); ok || !again.IsZero() {
 				t.Fatal("a second attempt may start beside the probe")
 			}
-			g.Leave(probe, Call{Refusals: new(Refusals)}, &unavailable)
+			g.Leave(probe, Call{Refusals: new(Refusals)}, &unavailable, time.Now())
 		}
 		time.Sleep(time.Minute)
 		if g.try(false, accepted) != Judge {
@@ -44,7 +44,7 @@ func TestProbesPreferMainButTryRetries(t *testing.T) {
 			time.Sleep(time.Minute)
 			p := g.enter()
 			got = append(got, p.Lane)
-			g.Leave(p, Call{First: true, Refusals: new(Refusals)}, &unavailable)
+			g.Leave(p, Call{First: true, Refusals: new(Refusals)}, &unavailable, time.Now())
 		}
 		if diff := cmp.Diff([]Lane{LaneMain, LaneMain, LaneRetry, LaneMain, LaneMain, LaneRetry}, got); diff != "" {
 			t.Errorf("lanes of the probes (-want +got):\n%s", diff)
@@ -150,7 +150,7 @@ func TestCancelledProbeIsTheNextOnes(t *testing.T) {
 		if g.Stale(probe) {
 			t.Error("the probe's pass is stale")
 		}
-		g.Leave(probe, Call{Refusals: new(Refusals)}, &accepted)
+		g.Leave(probe, Call{Refusals: new(Refusals)}, &accepted, time.Now())
 		if !g.Stale(probe) {
 			t.Error("a pass outlives the change")
 		}
@@ -223,7 +223,7 @@ func TestPoisonWithHealthIsTriedAtNearlyFullRate(t *testing.T) {
 				g.LeaveHealth(p, nil)
 			default:
 				g.made++
-				if r, _ := g.Leave(p, Call{Record: fmt.Sprint(g.made), Refusals: new(Refusals)}, &unavailable); r == Judge {
+				if r, _ := g.Leave(p, Call{Record: fmt.Sprint(g.made), Refusals: new(Refusals)}, &unavailable, time.Now()); r == Judge {
 					judged++
 				}
 				time.Sleep(10 * time.Millisecond)

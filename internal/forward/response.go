@@ -138,8 +138,10 @@ func (c *Client) keepFor(resp *fasthttp.Response) time.Duration {
 	if resp.ConnectionClose() || resp.StatusCode() < 200 {
 		return 0 // below 200: the protocol was switched
 	}
-	if announced, ok := keepAliveTimeout(resp.Header.Peek("Keep-Alive")); ok {
-		return min(c.idleTimeout, announced*3/4)
+	if said := resp.Header.Peek("Keep-Alive"); len(said) > 0 {
+		if announced, ok := keepAliveTimeout(said); ok {
+			return min(c.idleTimeout, announced*3/4)
+		}
 	}
 	return c.idleTimeout
 }

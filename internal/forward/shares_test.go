@@ -22,7 +22,7 @@ func runShares(g *gated, took [2]time.Duration, waits [2]bool) (started, most [2
 				rest = append(rest, e)
 				continue
 			}
-			g.Leave(e.pass, Call{Refusals: new(Refusals)}, &accepted)
+			g.Leave(e.pass, Call{Refusals: new(Refusals)}, &accepted, time.Now())
 		}
 		running = rest
 		for {
@@ -36,7 +36,7 @@ func runShares(g *gated, took [2]time.Duration, waits [2]bool) (started, most [2
 		}
 	}
 	for _, e := range running {
-		g.Leave(e.pass, Call{Refusals: new(Refusals)}, &accepted)
+		g.Leave(e.pass, Call{Refusals: new(Refusals)}, &accepted, time.Now())
 	}
 	return started, most
 }
@@ -125,7 +125,7 @@ func TestDeliveryComesBackAlongARamp(t *testing.T) {
 				if ok {
 					started[p.Lane]++
 					most = max(most, g.shares.total())
-					g.Leave(p, Call{Refusals: new(Refusals)}, &accepted)
+					g.Leave(p, Call{Refusals: new(Refusals)}, &accepted, time.Now())
 				}
 				time.Sleep(time.Millisecond)
 			}
@@ -150,7 +150,7 @@ func TestLowRateComesBackAlongARamp(t *testing.T) {
 		for len(starts) < 6 {
 			if p, again, ok := g.TryEnter(time.Now(), both); ok {
 				starts = append(starts, time.Since(back))
-				g.Leave(p, Call{Refusals: new(Refusals)}, &accepted)
+				g.Leave(p, Call{Refusals: new(Refusals)}, &accepted, time.Now())
 			} else {
 				time.Sleep(time.Until(again))
 			}
@@ -224,7 +224,7 @@ func TestAdaptiveLimitFollowsTheLatency(t *testing.T) {
 		endpoint := busy{free: make([]time.Time, 8)}
 		for from := time.Now(); time.Since(from) < 2*time.Minute; time.Sleep(time.Millisecond) {
 			for len(endpoint.queue) > 0 && !time.Now().Before(endpoint.queue[0].ends) {
-				g.Leave(endpoint.queue[0].pass, Call{Refusals: new(Refusals)}, &accepted)
+				g.Leave(endpoint.queue[0].pass, Call{Refusals: new(Refusals)}, &accepted, time.Now())
 				endpoint.queue = endpoint.queue[1:]
 			}
 			for p, _, ok := g.TryEnter(time.Now(), both); ok; p, _, ok = g.TryEnter(time.Now(), both) {

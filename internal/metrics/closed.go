@@ -58,7 +58,7 @@ const (
 func results() []Result { return []Result{Delivered, Failed, Held} }
 
 // ResultOf returns the result of a POST; held says that a failure spent no attempt.
-func ResultOf(o policy.Outcome, held bool) Result {
+func ResultOf(o *policy.Outcome, held bool) Result {
 	switch {
 	case o.Delivered():
 		return Delivered

@@ -17,17 +17,17 @@ type delivery struct {
 
 // deliveries are the series of all POSTs that can be.
 type deliveries struct {
-	known map[delivery]prometheus.Counter
-	of    func(delivery) prometheus.Counter
+	delivered prometheus.Counter
+	failed    map[delivery]prometheus.Counter // of what the rules give
+	of        func(delivery) prometheus.Counter
 }
 
 func newDeliveries(failures []delivery, of func(delivery) prometheus.Counter) deliveries {
-	d := deliveries{known: make(map[delivery]prometheus.Counter), of: of}
-	d.known[delivery{result: Delivered}] = of(delivery{result: Delivered})
+	d := deliveries{delivered: of(delivery{result: Delivered}), failed: make(map[delivery]prometheus.Counter), of: of}
 	for _, failure := range failures {
 		for _, result := range []Result{Failed, Held} {
 			failure.result = result
-			d.known[failure] = of(failure)
+			d.failed[failure] = of(failure)
 		}
 	}
 	return d
@@ -36,9 +36,10 @@ func newDeliveries(failures []delivery, of func(delivery) prometheus.Counter) de
 // inc counts a POST. What no rule gives counts as other.
 func (d deliveries) inc(v delivery) {
 	if v.result == Delivered {
-		v = delivery{result: Delivered}
+		d.delivered.Inc()
+		return
 	}
-	if counter, ok := d.known[v]; ok {
+	if counter, ok := d.failed[v]; ok {
 		counter.Inc()
 		return
 	}

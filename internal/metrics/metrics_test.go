@@ -56,8 +56,8 @@ func snapshot(t *testing.T, reg prometheus.Gatherer) map[string]float64 {
 }
 
 func TestEachMethodMovesItsSeriesAndNoOther(t *testing.T) {
-	post := func(class policy.Class, kind policy.Kind) policy.Outcome {
-		return policy.Outcome{Verdict: policy.VerdictOf(class), Kind: kind, Duration: 250 * time.Millisecond}
+	post := func(class policy.Class, kind policy.Kind) *policy.Outcome {
+		return &policy.Outcome{Verdict: policy.VerdictOf(class), Kind: kind, Duration: 250 * time.Millisecond}
 	}
 	const attempts = "retryd_attempts_total{"
 	const duration = "retryd_delivery_duration_seconds{relay=loans,tier=1} "
@@ -153,8 +153,8 @@ func TestEachMethodMovesItsSeriesAndNoOther(t *testing.T) {
 		{"malformed foreign header", func(_ *Metrics, r *Relay, _ *Tier) { r.MalformedHeader("ce_id") },
 			map[string]float64{"retryd_malformed_headers_total{header=other,relay=loans}": 1}},
 		{"what the endpoint said in vain", func(_ *Metrics, r *Relay, _ *Tier) {
-			r.Answer(policy.Outcome{Ignored: policy.WordRetryAfter | policy.WordRetrydAction}, false)
-			r.Answer(policy.Outcome{Ignored: policy.WordRetrydAction | policy.WordRetrydDelay}, true)
+			r.Answer(&policy.Outcome{Ignored: policy.WordRetryAfter | policy.WordRetrydAction}, false)
+			r.Answer(&policy.Outcome{Ignored: policy.WordRetrydAction | policy.WordRetrydDelay}, true)
 		},
 			map[string]float64{"retryd_ignored_answers_total{header=retry-after,relay=loans}": 1, "retryd_ignored_answers_total{header=retryd-delay,relay=loans}": 1,
 				"retryd_ignored_answers_total{header=retryd-action,relay=loans}": 2}},
@@ -166,7 +166,7 @@ func TestEachMethodMovesItsSeriesAndNoOther(t *testing.T) {
 			map[string]float64{"retryd_limited_failures_total{relay=loans}": 1}},
 		{"failed as a rule says", func(m *Metrics, _ *Relay, _ *Tier) {
 			rule := policy.Rule{Error: []policy.Kind{policy.KindTimeout}, Action: policy.TreatDeadLetter}
-			m.Relay("loans", 1, rule).Tier("1").Attempt(policy.Outcome{Verdict: rule.Verdict(""), Kind: policy.KindTimeout}, false)
+			m.Relay("loans", 1, rule).Tier("1").Attempt(&policy.Outcome{Verdict: rule.Verdict(""), Kind: policy.KindTimeout}, false)
 		},
 			map[string]float64{deliveries + "class=invalid,error_kind=timeout,outcome=failed,relay=loans,tier=1}": 1, "retryd_delivery_duration_seconds{relay=loans,tier=1} count": 1}},
 		{"ignored header", func(_ *Metrics, r *Relay, _ *Tier) { r.IgnoredHeader(record.HeaderReason) },
@@ -417,11 +417,11 @@ func TestHotPathAllocatesNothing(t *testing.T) {
 	failed := policy.Outcome{Verdict: policy.VerdictOf(policy.ClassTransient), Kind: policy.KindStatus, Duration: time.Millisecond}
 	delivered := policy.Outcome{Verdict: policy.VerdictOf(policy.ClassNone)}
 	if n := testing.AllocsPerRun(100, func() {
-		tier.Attempt(failed, false)
-		tier.Attempt(delivered, false)
+		tier.Attempt(&failed, false)
+		tier.Attempt(&delivered, false)
 		tier.Late(time.Millisecond)
 		r.Attempt(1, Failed)
-		r.Answer(failed, false)
+		r.Answer(&failed, false)
 		r.EndToEnd(time.Second)
 	}); n != 0 {
 		t.Errorf("%v allocations, want none", n)
@@ -433,7 +433,7 @@ func BenchmarkAttemptAndLate(b *testing.B) {
 	failed := policy.Outcome{Verdict: policy.VerdictOf(policy.ClassTransient), Kind: policy.KindStatus, Duration: time.Millisecond}
 	b.ReportAllocs()
 	for b.Loop() {
-		tier.Attempt(failed, false)
+		tier.Attempt(&failed, false)
 		tier.Late(time.Millisecond)
 	}
 }

@@ -106,7 +106,7 @@ func (r *Relay) Attempt(number int, outcome Result) {
 // Answer counts what an attempt's outcome shows besides its result: what the endpoint
 // said that makes no sense, and a failure that limited_attempts counts, unless held says
 // that it was not judged.
-func (r *Relay) Answer(o policy.Outcome, held bool) {
+func (r *Relay) Answer(o *policy.Outcome, held bool) {
 	if o.Ignored != 0 {
 		for _, word := range policy.AllWords() {
 			if o.Ignored&word != 0 {

@@ -70,7 +70,7 @@ func (r *Relay) Tier(label string) *Tier {
 
 // Attempt counts one POST. held says that a failure spent no attempt: the record makes
 // the same one again.
-func (t *Tier) Attempt(o policy.Outcome, held bool) {
+func (t *Tier) Attempt(o *policy.Outcome, held bool) {
 	t.duration.Observe(o.Duration.Seconds())
 	t.deliveries.inc(delivery{ResultOf(o, held), o.Class, o.Kind})
 }

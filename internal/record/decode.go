@@ -25,7 +25,7 @@ type Source struct {
 	Step       int           // attempts made if x-attempt is absent: 0 on main, i in tier i
 	MaxAttempt int           // a larger x-attempt is clamped to it
 	Delay      time.Duration // of a tier: x-not-before, if absent, is timestamp + Delay
-	IDHeaders  []string      // sources of the event id in order, see ParseIDSource; nil is none
+	IDSources  []IDSource    // where the event id is looked for, in order; nil is nowhere
 	Now        time.Time
 }
 

@@ -26,7 +26,9 @@ func recordOf(pairs ...string) *Record {
 	}
 }
 
-var tierSource = Source{Step: 2, MaxAttempt: 3, Delay: 30 * time.Second, IDHeaders: DefaultIDHeaders(), Now: noon}
+var defaultSources = ParseIDSources(DefaultIDHeaders())
+
+var tierSource = Source{Step: 2, MaxAttempt: 3, Delay: 30 * time.Second, IDSources: defaultSources, Now: noon}
 
 // bare is what the record of recordOf says without any header.
 func bare() State {
@@ -182,7 +184,7 @@ func TestDecodeANullHeaderIsMalformed(t *testing.T) {
 func TestDecodeIgnoresStateOnMain(t *testing.T) {
 	r := recordOf("x-attempt", "3", "a", "b", "x-not-before", "1767355200001", "x-event-id", "loan-0", "x-reason", "rejected")
 	r.Topic = "t"
-	got, problems := Decode(r, Source{Main: true, MaxAttempt: 3, IDHeaders: DefaultIDHeaders(), Now: noon})
+	got, problems := Decode(r, Source{Main: true, MaxAttempt: 3, IDSources: defaultSources, Now: noon})
 	want := State{
 		Trace: Begin("main", noon), EventID: "loan-0",
 		Origin: Position{Topic: "t", Partition: 3, Offset: 42, Timestamp: noon},
@@ -232,7 +234,7 @@ func TestDecodeOfAStepBeyondTheSchedule(t *testing.T) {
 }
 
 func TestDecodeOfAMainRecordAllocatesNothingButTheID(t *testing.T) {
-	source := Source{Main: true, MaxAttempt: 3, IDHeaders: DefaultIDHeaders(), Now: noon}
+	source := Source{Main: true, MaxAttempt: 3, IDSources: defaultSources, Now: noon}
 	for name, r := range map[string]*Record{
 		"no headers":  recordOf(),
 		"x-event-id":  recordOf("traceparent", "00-0af7651916cd43dd8448eb211c80319c", "x-event-id", "loan-0"),
@@ -246,7 +248,7 @@ func TestDecodeOfAMainRecordAllocatesNothingButTheID(t *testing.T) {
 
 func BenchmarkDecode(b *testing.B) {
 	main := recordOf("traceparent", "00-0af7651916cd43dd8448eb211c80319c", "ce_id", "loan-0", "ce_source", "/loans")
-	mainSource := Source{Main: true, MaxAttempt: 3, IDHeaders: DefaultIDHeaders(), Now: noon}
+	mainSource := Source{Main: true, MaxAttempt: 3, IDSources: defaultSources, Now: noon}
 	b.Run("main", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {

@@ -218,7 +218,7 @@ func FuzzDecode(f *testing.F) {
 		for i := 0; i+1 < len(fields); i += 2 {
 			r.Headers = append(r.Headers, Header{Key: fields[i], Value: fields[i+1]})
 		}
-		source := Source{Main: main, MaxAttempt: 3, Delay: time.Minute, IDHeaders: DefaultIDHeaders(), Now: noon}
+		source := Source{Main: main, MaxAttempt: 3, Delay: time.Minute, IDSources: defaultSources, Now: noon}
 		first, _ := Decode(r, source)
 		checkBounds(t, first, source)
 

@@ -18,15 +18,40 @@ func DefaultIDHeaders() []string {
 	return []string{HeaderEventID, "event-id", "<ce_source>/<ce_id>"}
 }
 
+// IDSource is where an event id is looked for: in one header, or in two, whose values
+// are joined with a slash.
+type IDSource struct {
+	First  string // name of a header
+	Second string // empty for a single header
+}
+
+// String returns the source as it is configured.
+func (s IDSource) String() string {
+	if s.Second == "" {
+		return s.First
+	}
+	return "<" + s.First + ">/<" + s.Second + ">"
+}
+
+// ParseIDSources parses the valid ones among configured sources of the event id.
+func ParseIDSources(entries []string) []IDSource {
+	var sources []IDSource
+	for _, entry := range entries {
+		if s, err := ParseIDSource(entry); err == nil {
+			sources = append(sources, s)
+		}
+	}
+	return sources
+}
+
 // ParseIDSource parses one configured source of the event id: the name of a
-// header, or two names in angle brackets, "<first>/<second>", whose values are
-// joined with a slash. second is empty for a single header.
-func ParseIDSource(entry string) (first, second string, err error) {
+// header, or two names in angle brackets, "<first>/<second>".
+func ParseIDSource(entry string) (IDSource, error) {
 	if !strings.ContainsAny(entry, "<>") {
 		if entry == "" {
-			return "", "", errors.New("event id source is empty: name a header, or two as <first>/<second>")
+			return IDSource{}, errors.New("event id source is empty: name a header, or two as <first>/<second>")
 		}
-		return entry, "", nil
+		return IDSource{First: entry}, nil
 	}
 	first, second, ok := strings.Cut(entry, ">/<")
 	if ok {
@@ -36,9 +61,9 @@ func ParseIDSource(entry string) (first, second string, err error) {
 		second, ok = strings.CutSuffix(second, ">")
 	}
 	if !ok || first == "" || second == "" || strings.ContainsAny(first+second, "<>") {
-		return "", "", fmt.Errorf("event id source %q is neither a header name nor two as <first>/<second>", entry)
+		return IDSource{}, fmt.Errorf("event id source %q is neither a header name nor two as <first>/<second>", entry)
 	}
-	return first, second, nil
+	return IDSource{First: first, Second: second}, nil
 }
 
 // eventID finds the record's id: what retryd wrote before, else the first
@@ -49,38 +74,34 @@ func (d *decoder) eventID(origin Position) string {
 			return id
 		}
 	}
-	for _, entry := range d.src.IDHeaders {
-		if entry == HeaderEventID && !d.src.Main {
+	for _, source := range d.src.IDSources {
+		if source.First == HeaderEventID && source.Second == "" && !d.src.Main {
 			continue // looked at above
 		}
-		if id, ok := d.idFrom(entry); ok {
+		if id, ok := d.idFrom(source); ok {
 			return id
 		}
 	}
 	return originID(origin)
 }
 
-func (d *decoder) idFrom(entry string) (string, bool) {
-	first, second, err := ParseIDSource(entry)
-	if err != nil {
-		return "", false // refused when the configuration was checked
+func (d *decoder) idFrom(source IDSource) (string, bool) {
+	if source.Second == "" {
+		return d.text(source.First, maxEventID, visible)
 	}
-	if second == "" {
-		return d.text(first, maxEventID, visible)
-	}
-	a, okA := Find(d.r.Headers, first)
-	b, okB := Find(d.r.Headers, second)
+	a, okA := Find(d.r.Headers, source.First)
+	b, okB := Find(d.r.Headers, source.Second)
 	if !okA || !okB {
 		return "", false
 	}
 	var buf [maxEventID + 1]byte
 	if len(a) == 0 || len(b) == 0 || len(a)+1+len(b) > maxEventID {
-		d.malformed(entry, fmt.Sprintf("has an empty part or is longer than %d bytes", maxEventID), nil)
+		d.malformed(source.String(), fmt.Sprintf("has an empty part or is longer than %d bytes", maxEventID), nil)
 		return "", false
 	}
 	id := append(append(append(buf[:0], a...), '/'), b...)
 	if !all(id, visible) {
-		d.malformed(entry, "has a byte that is not visible ASCII", bytes.Clone(id))
+		d.malformed(source.String(), "has a byte that is not visible ASCII", bytes.Clone(id))
 		return "", false
 	}
 	return string(id), true

@@ -25,19 +25,20 @@ func TestParseIDSource(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.entry, func(t *testing.T) {
-			first, second, err := ParseIDSource(test.entry)
-			if first != test.first || second != test.second {
-				t.Errorf("got %q, %q", first, second)
+			got, err := ParseIDSource(test.entry)
+			if got.First != test.first || got.Second != test.second {
+				t.Errorf("got %q, %q", got.First, got.Second)
+			}
+			if err == nil && got.String() != test.entry {
+				t.Errorf("it is written %q", got)
 			}
 			if (err != nil) != (test.err != "") || err != nil && !strings.Contains(err.Error(), test.err) {
 				t.Errorf("got error %v, want %q", err, test.err)
 			}
 		})
 	}
-	for _, entry := range DefaultIDHeaders() {
-		if _, _, err := ParseIDSource(entry); err != nil {
-			t.Errorf("a default is refused: %v", err)
-		}
+	if got := ParseIDSources(append(DefaultIDHeaders(), "<a>")); !slices.Equal(got, defaultSources) || len(got) != len(DefaultIDHeaders()) {
+		t.Errorf("of the defaults and one that is wrong, %q are valid", got)
 	}
 }
 
@@ -81,7 +82,7 @@ func TestDecodeFindsTheEventID(t *testing.T) {
 			source := tierSource
 			source.Main = test.main
 			if test.ids != nil {
-				source.IDHeaders = test.ids
+				source.IDSources = ParseIDSources(test.ids)
 			}
 			got, problems := Decode(recordOf(test.headers...), source)
 			if got.EventID != test.want {
@@ -111,7 +112,7 @@ func TestEventIDThatIsRefusedSaysWhy(t *testing.T) {
 	}
 	for _, test := range tests {
 		source := tierSource
-		source.Main, source.IDHeaders = true, []string{"<ce_source>/<ce_id>"}
+		source.Main, source.IDSources = true, []IDSource{{"ce_source", "ce_id"}}
 		_, problems := Decode(recordOf("ce_source", test.source, "ce_id", test.id), source)
 		want := Problem{Header: "<ce_source>/<ce_id>", Reason: test.want, Value: test.value}
 		if diff := cmp.Diff([]Problem{want}, problems); diff != "" {

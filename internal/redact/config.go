@@ -64,10 +64,8 @@ func (c Config) Rules(idHeaders []string) Rules {
 // sources are the headers that entries of event_id_headers name.
 func sources(entries []string) []string {
 	var names []string
-	for _, entry := range entries {
-		if first, second, err := record.ParseIDSource(entry); err == nil {
-			names = append(names, first, second)
-		}
+	for _, s := range record.ParseIDSources(entries) {
+		names = append(names, s.First, s.Second)
 	}
 	return names
 }

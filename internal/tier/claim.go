@@ -125,16 +125,17 @@ func (c *claim) run(ctx context.Context, messages <-chan *sarama.ConsumerMessage
 	}
 }
 
-// takeSome takes a record and those that came with it.
+// takeSome takes a record and those that came with it, all at one time.
 func (c *claim) takeSome(m *sarama.ConsumerMessage, messages <-chan *sarama.ConsumerMessage) {
 	c.relay.over(kindRead, c.name)
-	c.take(m)
+	now := time.Now()
+	c.take(m, now)
 	for range min(len(messages), maxDrain) {
 		m, ok := <-messages
 		if !ok {
 			return // run sees it closed too
 		}
-		c.take(m)
+		c.take(m, now)
 	}
 }
 
@@ -143,7 +144,7 @@ func (c *claim) takeSome(m *sarama.ConsumerMessage, messages <-chan *sarama.Cons
 func (c *claim) offer() {
 	c.mu.Lock()
 	now := time.Now()
-	may := c.mayLeave(now)
+	may := c.open(now) != nil
 	c.sleep(now)
 	c.mu.Unlock()
 	if may {

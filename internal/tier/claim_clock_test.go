@@ -83,11 +83,11 @@ func TestLeaseEndsWithTheWallClockToo(t *testing.T) {
 		t.Error("leased before the first commit")
 	}
 	now := time.Now()
-	s.lease(now.Round(0).Add(-rigSession / 2)) // without a monotonic reading, as after a sleep of the machine
+	s.sent.Store(new(now.Round(0).Add(-rigSession / 2))) // without a monotonic reading, as after a sleep of the machine
 	if s.leased(now) {
 		t.Error("leased although the wall clock says that the commit is too old")
 	}
-	s.lease(now)
+	s.sent.Store(new(now))
 	if !s.leased(now.Add(rigSession/2 - time.Millisecond)) {
 		t.Error("not leased although the commit is young enough")
 	}

@@ -22,7 +22,7 @@ func TestHoldNeverDeliversEarly(t *testing.T) {
 			if wait > 0 && r.offered() != nil {
 				t.Fatalf("a record was offered %v before it was due", wait)
 			}
-			r.session.lease(due) // somebody renews it; see TestLeaseIsRenewedBeforeARecordIsDue
+			r.session.sent.Store(new(due)) // somebody renews it; see TestLeaseIsRenewedBeforeARecordIsDue
 			j := r.worker()
 			if at := time.Now(); at.UnixMilli() != due.UnixMilli() {
 				t.Errorf("a record due at %v was offered at %v", due, at)
@@ -234,7 +234,7 @@ func TestRecordWithoutATimestampThatIsReadTwiceIsHeldOnce(t *testing.T) {
 	m := message(3, time.Now())
 	m.Timestamp = time.Time{}
 	for range 2 {
-		r.claim.take(m)
+		r.claim.take(m, time.Now())
 	}
 	if n := r.window.Len(); n != 1 {
 		t.Errorf("%d are held, want 1", n)

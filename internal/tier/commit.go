@@ -163,14 +163,14 @@ func (s *session) write(everything bool) error {
 	s.consumer.metrics.Committed(err)
 	s.failed = err
 	if errors.Is(err, kafka.ErrFenced) {
-		s.lease(time.Time{})
+		s.sent.Store(nil)
 	}
 	if err != nil {
 		return err
 	}
 	s.acked = now
 	s.failing = time.Time{}
-	s.lease(sent)
+	s.sent.Store(&sent)
 	s.consumer.relay.over(kindCommit, member.Group)
 	for _, c := range claims {
 		c.nudge()
@@ -178,21 +178,13 @@ func (s *session) write(everything bool) error {
 	return nil
 }
 
-func (s *session) lease(sent time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.sent = sent
-}
-
 // leased reports whether an attempt may start at a moment. Both clocks are asked:
 // the monotonic one stands still while the machine sleeps, the wall clock can be
 // set.
 func (s *session) leased(at time.Time) bool {
-	s.mu.Lock()
-	sent := s.sent
-	s.mu.Unlock()
+	sent := s.sent.Load()
 	half := s.consumer.relay.deps.Kafka.SessionTimeout / 2
-	return !sent.IsZero() && at.Sub(sent) < half && at.Round(0).Sub(sent.Round(0)) < half
+	return sent != nil && at.Sub(*sent) < half && at.Round(0).Sub(sent.Round(0)) < half
 }
 
 // requestRenewal asks for a commit now, without waiting for it.

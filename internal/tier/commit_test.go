@@ -46,7 +46,7 @@ func TestCommitsThatFailAreATroubleWhenAttemptsStop(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newStoppedRig(t, minute, windowOf(100))
-				r.session.lease(time.Now().Add(tt.failing - tt.lease))
+				r.session.sent.Store(new(time.Now().Add(tt.failing - tt.lease)))
 				began := time.Now()
 				r.session.cannotCommit(tt.err, began)
 				time.Sleep(tt.failing)

@@ -156,7 +156,7 @@ func (c Config) checkOrdering() error {
 func (c Config) checkEventIDHeaders() []error {
 	var errs []error
 	for i, entry := range c.EventIDHeaders {
-		if _, _, err := record.ParseIDSource(entry); err != nil {
+		if _, err := record.ParseIDSource(entry); err != nil {
 			errs = append(errs, fmt.Errorf("event_id_headers[%d]: %w", i, err))
 		}
 	}

@@ -53,87 +53,94 @@ func (r *Relay) handle(ctx context.Context, j *job, pass forward.Pass) {
 	}
 }
 
+// attempted is an attempt that is over, and what it may be taken for.
+type attempted struct {
+	outcome policy.Outcome
+	ruling  forward.Ruling
+	late    time.Duration // how long after its due time it started
+	again   time.Duration // for how long the record waits at least, if it is held
+	outages uint64        // that there were when it started
+	at      time.Time     // when it was over
+}
+
 // attempt posts the record once and acts on the decision.
 func (r *Relay) attempt(ctx context.Context, j *job, pass forward.Pass, start time.Time) {
-	consumer := j.claim.consumer
-	late := lateness(j, start)
+	a := attempted{late: lateness(j, start), outages: pass.Outages}
 	if !j.state.NotBefore.IsZero() {
-		consumer.metrics.Late(late)
+		j.claim.consumer.metrics.Late(a.late)
 	}
 	r.metrics.InFlight(1)
-	outcome := r.client.Attempt(ctx, forward.Request{Record: &j.record, State: &j.state})
+	a.outcome = r.client.Attempt(ctx, forward.Request{Record: &j.record, State: &j.state})
+	a.at = time.Now()
 	r.metrics.InFlight(-1)
-	if ctx.Err() != nil && !outcome.Delivered() { // cut off by retryd itself: nothing to judge
+	delivered := a.outcome.Delivered()
+	if ctx.Err() != nil && !delivered { // cut off by retryd itself: nothing to judge
 		r.gate.Cancel(pass)
 		j.claim.giveBack(j, start)
 		return
 	}
-	if !outcome.Delivered() {
-		r.noteStop(outcome)
+	if !delivered {
+		r.noteStop(a.outcome)
 	}
-	ruling, again := r.gate.Leave(pass, forward.Call{
+	a.ruling, a.again = r.gate.Leave(pass, forward.Call{
 		Record: j.state.EventID, First: j.state.Attempt == 0, Refusals: &j.refusals,
-	}, &outcome)
-	if !outcome.Delivered() || r.reach.unanswered.Load() > 0 {
-		r.noteAnswer(outcome)
+	}, &a.outcome, a.at)
+	if !delivered || r.reach.unanswered.Load() > 0 {
+		r.noteAnswer(a.outcome)
 	}
-	r.act(j, outcome, ruling, late, again, pass.Outages)
+	r.act(j, &a)
 }
 
-// act does what follows from an attempt. again is for how long a record that is held
-// waits at least, outages those that there were when it began.
-func (r *Relay) act(j *job, outcome policy.Outcome, ruling forward.Ruling, late, again time.Duration, outages uint64) {
-	now := time.Now()
-	if outcome.Delivered() {
-		var done policy.Decision
-		j.claim.consumer.attempted(j, &outcome, &done, now)
-		j.claim.consumer.logAttempt(j, &outcome, &done, late)
+// act does what follows from an attempt.
+func (r *Relay) act(j *job, a *attempted) {
+	if a.outcome.Delivered() {
+		j.claim.consumer.account(j, a, &policy.Decision{})
 		j.claim.complete(j)
 		return
 	}
-	state, d := r.decide(j, &outcome, ruling, late, now)
-	j.claim.consumer.attempted(j, &outcome, &d, now)
-	j.claim.consumer.logAttempt(j, &outcome, &d, late)
+	state, d := r.decide(j, a)
+	j.claim.consumer.account(j, a, &d)
 	switch d.Action {
 	case policy.ActionHold: // behind what is due already, so that probes rotate
-		r.hold(j, state, outcome, d, now, again)
+		r.hold(j, state, a, d)
 	default:
 		to := r.routes.Load().target(d)
 		r.conclude(j, &move{
-			decision: d, to: to, at: now, outages: outages,
-			response: outcome.Response, appVersion: outcome.AppVersion, took: outcome.Duration,
-			state: policy.Advance(state, outcome, d, to.topic, now),
+			decision: d, to: to, at: a.at, outages: a.outages,
+			response: a.outcome.Response, appVersion: a.outcome.AppVersion, took: a.outcome.Duration,
+			state: policy.Advance(state, a.outcome, d, to.topic, a.at),
 		})
 	}
 }
 
 // decide judges an attempt as far as the gate allows, and returns the state that it was
 // judged by. An outcome that the record is to blame for is changed into one that says so.
-func (r *Relay) decide(j *job, o *policy.Outcome, ruling forward.Ruling, late time.Duration, now time.Time) (record.State, policy.Decision) {
+func (r *Relay) decide(j *job, a *attempted) (record.State, policy.Decision) {
 	state := j.state
-	switch ruling {
+	switch a.ruling {
 	case forward.Hold:
-		return r.unjudged(state, *o, late, now)
+		return r.unjudged(state, a)
 	case forward.Blame:
-		state, *o = policy.Blame(r.schedule, state, *o)
-		state.Late += late
-		return state, policy.Decide(r.schedule, state, *o, now, r.uniform())
+		state, a.outcome = policy.Blame(r.schedule, state, a.outcome)
+		state.Late += a.late
+		return state, policy.Decide(r.schedule, state, a.outcome, a.at, r.uniform())
 	}
-	state.Late += late
-	return state, r.judge(j, state, *o, now)
+	state.Late += a.late
+	return state, r.judge(j, state, a.outcome, a.at)
 }
 
-// attempted counts an attempt.
-func (c *consumer) attempted(j *job, o *policy.Outcome, d *policy.Decision, now time.Time) {
+// account counts an attempt and logs it.
+func (c *consumer) account(j *job, a *attempted, d *policy.Decision) {
 	held := !d.Spends()
-	c.metrics.Attempt(*o, held)
-	c.relay.metrics.Answer(*o, held)
-	c.relay.metrics.Attempt(j.state.Attempt+1, metrics.ResultOf(*o, held))
-	if o.Delivered() {
-		c.relay.metrics.EndToEnd(now.Round(0).Sub(j.origin()))
+	c.metrics.Attempt(&a.outcome, held)
+	c.relay.metrics.Answer(&a.outcome, held)
+	c.relay.metrics.Attempt(j.state.Attempt+1, metrics.ResultOf(&a.outcome, held))
+	c.logAttempt(j, &a.outcome, d, a.late)
+	if a.outcome.Delivered() {
+		c.relay.metrics.EndToEnd(a.at.Round(0).Sub(j.origin()))
 		return
 	}
-	failed := j.failed(o.Error, now)
+	failed := j.failed(a.outcome.Error, a.at)
 	c.lastError.event.Store(failed)
 	c.relay.lastError.event.Store(failed)
 }

@@ -65,7 +65,7 @@ func TestPassOfAnOpenGateIsNoGoodOnceItCloses(t *testing.T) {
 	endpoint := withEndpoint(t, r, nil)
 	j := r.readNow(t)
 	other, _, _ := r.relay.gate.TryEnter(time.Now(), [2]bool{true, true})
-	r.relay.gate.Leave(other, forward.Call{Refusals: new(forward.Refusals)}, &policy.Outcome{Verdict: policy.VerdictOf(policy.ClassEndpoint)})
+	r.relay.gate.Leave(other, forward.Call{Refusals: new(forward.Refusals)}, &policy.Outcome{Verdict: policy.VerdictOf(policy.ClassEndpoint)}, time.Now())
 	r.handle(t, j)
 	if requests, _ := endpoint.Counts(); requests != 0 {
 		t.Errorf("%d requests while the endpoint is left alone", requests)
@@ -156,12 +156,12 @@ func TestNothingIsAttemptedWithoutALease(t *testing.T) {
 	defer r.stop()
 	endpoint := withEndpoint(t, r, nil)
 	j := r.readNow(t)
-	r.session.lease(time.Time{}) // it ended between the offer and the attempt
+	r.session.sent.Store(nil) // it ended between the offer and the attempt
 	r.handle(t, j)
 	if requests, _ := endpoint.Counts(); requests != 0 {
 		t.Errorf("%d requests without a lease", requests)
 	}
-	r.session.lease(time.Now())
+	r.session.sent.Store(new(time.Now()))
 	r.nudge()
 	r.complete(r.worker())
 }

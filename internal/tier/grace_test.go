@@ -21,8 +21,8 @@ func failing(r *rig, status int) *job {
 		outcome.Verdict = policy.VerdictOf(policy.ClassInvalid)
 	}
 	pass := r.passes[j]
-	ruling, again := r.relay.gate.Leave(pass, forward.Call{Record: "a", Refusals: &j.refusals}, &outcome)
-	r.relay.act(j, outcome, ruling, 0, again, pass.Outages)
+	ruling, again := r.relay.gate.Leave(pass, forward.Call{Record: "a", Refusals: &j.refusals}, &outcome, time.Now())
+	r.relay.act(j, &attempted{outcome: outcome, ruling: ruling, again: again, outages: pass.Outages, at: time.Now()})
 	synctest.Wait()
 	return j
 }
@@ -32,7 +32,7 @@ func outage(r *rig) {
 	for _, record := range []string{"b", "c", "d", "e", "f"} {
 		pass, _, _ := r.relay.gate.TryEnter(time.Now(), [2]bool{true, true})
 		r.relay.gate.Leave(pass, forward.Call{Record: record, First: true, Refusals: new(forward.Refusals)},
-			&policy.Outcome{Verdict: policy.VerdictOf(policy.ClassUnknown), Status: 500})
+			&policy.Outcome{Verdict: policy.VerdictOf(policy.ClassUnknown), Status: 500}, time.Now())
 	}
 }
 

@@ -28,10 +28,10 @@ func (c *claim) takeDue() (j *job, more bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now() // run may have had the lock for some milliseconds
-	if !c.mayLeave(now) {
+	from := c.open(now)
+	if from == nil {
 		return nil, false
 	}
-	_, from := c.first()
 	j, _ = from.Pop()
 	c.note(j)
 	more = c.isDue(now)
@@ -41,21 +41,25 @@ func (c *claim) takeDue() (j *job, more bool) {
 	return j, more
 }
 
-// mayLeave reports whether a record is due and may be attempted. What keeps it back
-// gives the claim its turn when it is over. The caller holds mu.
-func (c *claim) mayLeave(now time.Time) bool {
+// open returns where the record is held that is due first, nil if none is or may be
+// attempted. What keeps it back gives the claim its turn when it is over. The caller
+// holds mu.
+func (c *claim) open(now time.Time) *window.Heap[*job] {
+	due, from := c.first()
 	switch {
-	case !c.isDue(now):
-		c.renewAhead(now)
-		return false
+	case from == nil:
+		return nil
+	case due > now.UnixMilli():
+		c.renewAhead(due, now)
+		return nil
 	case c.moving >= maxMoving:
 		c.blocked = true // until the next acknowledgement
-		return false
+		return nil
 	case !c.session.leased(now):
 		c.session.requestRenewal() // its acknowledgement nudges run
-		return false
+		return nil
 	}
-	return true
+	return from
 }
 
 // first returns when the first record is due and where it is held, nil if none is. What
@@ -80,11 +84,7 @@ func (c *claim) isDue(now time.Time) bool {
 
 // renewAhead asks for a lease in good time, so that the next record leaves when it
 // is due. The caller holds mu.
-func (c *claim) renewAhead(now time.Time) {
-	due, from := c.first()
-	if from == nil {
-		return
-	}
+func (c *claim) renewAhead(due int64, now time.Time) {
 	wait := time.UnixMilli(due).Sub(now)
 	lead := min(tickInterval, c.relay.deps.Kafka.SessionTimeout/4) // less than a lease lasts
 	if wait <= lead && !c.session.leased(now.Add(wait)) {

@@ -16,7 +16,7 @@ func TestRecordIsOfferedInTimeThoughRunIsBusy(t *testing.T) {
 			r.holds(month)
 			time.Sleep(time.Minute) // then it is moved at once
 			r.holds(wait)
-			r.session.lease(time.Now())
+			r.session.sent.Store(new(time.Now()))
 			began := time.Now()
 			r.start()
 			defer r.stop()
@@ -32,7 +32,7 @@ func TestRecordIsOfferedInTimeThoughRunIsBusy(t *testing.T) {
 func TestRecordThatFallsDueWhileAWorkerWaitsForTheLockIsTaken(t *testing.T) {
 	r := newStoppedRig(t, minute, windowOf(10))
 	due := time.Now().Add(20 * time.Millisecond)
-	r.claim.take(message(0, due))
+	r.claim.take(message(0, due), time.Now())
 	r.claim.mu.Lock()
 	taken := make(chan *job)
 	go func() {
@@ -76,6 +76,6 @@ func TestRecordIsNotLookedAtOnceItMayBeTaken(t *testing.T) {
 		}
 		r.giveBack(j, time.Now())
 	}()
-	r.claim.take(message(0, time.Now()))
+	r.claim.take(message(0, time.Now()), time.Now())
 	<-gone
 }

@@ -97,7 +97,7 @@ func TestBlamedRecordIsNotPostedAgainInItsPlace(t *testing.T) {
 	r, _, dlt := throttledRig(t)
 	defer r.stop()
 	r.relay.schedule.InPlace = policy.InPlace{Attempts: 3, Delay: time.Millisecond}
-	r.relay.act(r.readNow(t), policy.Outcome{Verdict: policy.VerdictOf(policy.ClassEndpoint)}, forward.Blame, 0, 0, r.relay.gate.Outages())
+	r.relay.act(r.readNow(t), &attempted{outcome: policy.Outcome{Verdict: policy.VerdictOf(policy.ClassEndpoint)}, ruling: forward.Blame, outages: r.relay.gate.Outages(), at: time.Now()})
 	if len(dlt.written()) != 1 || header(dlt.written()[0], "x-reason") != "limited" {
 		t.Errorf("dead letters %v, want one with x-reason limited", dlt.written())
 	}

@@ -124,7 +124,7 @@ func TestRecordThatIsGivenBackIsItsOwn(t *testing.T) {
 func TestMainRecordIsLentOnlyWhileTheyFlow(t *testing.T) {
 	r := newStoppedRig(t, source{topic: "orders", label: "main"}, window.Config{Records: 100, Horizon: 5 * time.Second})
 	lent := func(offset int64) (is bool) {
-		r.take(message(offset, time.Now()))
+		r.take(message(offset, time.Now()), time.Now())
 		for _, j := range r.window.All() {
 			if j.record.Offset == offset {
 				is = j.lent
@@ -152,7 +152,7 @@ func TestMainRecordIsLentOnlyWhileTheyFlow(t *testing.T) {
 func TestTextsOfTheStateAreCounted(t *testing.T) {
 	size := func(headers ...sarama.RecordHeader) int64 {
 		r := newStoppedRig(t, source{topic: rigTopic, label: "1", step: 1}, window.Config{Records: 100, Horizon: 5 * time.Second})
-		r.take(message(0, time.Now(), headers...))
+		r.take(message(0, time.Now(), headers...), time.Now())
 		return r.share.Held()
 	}
 	text := sarama.RecordHeader{Key: []byte("x-error"), Value: bytes.Repeat([]byte("e"), 200)}

@@ -169,7 +169,7 @@ func TestDeadLetterTooLargeEvenTrimmedIsHeldAndWrittenAgain(t *testing.T) {
 		if low := r.low(); low != 0 || len(dlt.written()) != 2 {
 			t.Fatalf("watermark %d after %d writes, want 0 after two", low, len(dlt.written()))
 		}
-		r.session.lease(time.Now())
+		r.session.sent.Store(new(time.Now()))
 		time.Sleep(resendPause)
 		synctest.Wait()
 		if low := r.low(); low != 1 || len(dlt.written()) != 3 {

@@ -29,7 +29,7 @@ func (r *rig) located(t *testing.T) *rig {
 // takeUpTo lets the claim read the records from where it is read, to before an offset.
 func (r *rig) takeUpTo(end int64) {
 	for offset := r.unread; offset < end; offset++ {
-		r.claim.take(message(offset, time.Now()))
+		r.claim.take(message(offset, time.Now()), time.Now())
 	}
 }
 

@@ -26,8 +26,7 @@ func TestHiddenErrorIsInNoText(t *testing.T) {
 		unreachable := fmt.Sprint(r.relay.Status().Problems) // which a pause ends
 		r.relay.gateChanged(forward.State{Phase: policy.PhaseOpen, Cause: policy.FaultEndpoint, Until: time.Now().Add(time.Second), Error: "concealed"})
 		j := &job{claim: r.claim}
-		r.consumer.attempted(j, &refused, new(policy.Decision), time.Now())
-		r.consumer.logAttempt(j, &refused, new(policy.Decision), 0)
+		r.consumer.account(j, &attempted{outcome: refused, at: time.Now()}, new(policy.Decision))
 		s := r.relay.Status()
 		said := fmt.Sprint(unreachable, s.Problems, s.LastError.Text, lines(logs))
 		if strings.Contains(said, "concealed") || strings.Count(said, redact.Mask) != 6 {

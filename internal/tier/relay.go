@@ -27,6 +27,7 @@ import (
 	"github.com/retryd/retryd/internal/logging"
 	"github.com/retryd/retryd/internal/metrics"
 	"github.com/retryd/retryd/internal/policy"
+	"github.com/retryd/retryd/internal/record"
 	"github.com/retryd/retryd/internal/redact"
 	"github.com/retryd/retryd/internal/status"
 	"github.com/retryd/retryd/internal/window"
@@ -63,7 +64,8 @@ type Relay struct {
 	cluster  *kafka.Cluster // set by Run
 	config   Config
 	schedule policy.Schedule
-	rests    policy.Rests // of schedule
+	rests    policy.Rests      // of schedule
+	ids      []record.IDSource // where an event id is looked for
 	codec    codec
 	client   *forward.Client
 	gate     *forward.Gate
@@ -112,7 +114,7 @@ func New(c Config, d Deps) (*Relay, error) {
 		return nil, fmt.Errorf("endpoint.%w", err)
 	}
 	r := &Relay{
-		deps: d, config: c, schedule: schedule, rests: schedule.Rests(), client: client, recheck: recheckInterval, uniform: rand.Float64,
+		deps: d, config: c, schedule: schedule, rests: schedule.Rests(), ids: record.ParseIDSources(c.EventIDHeaders), client: client, recheck: recheckInterval, uniform: rand.Float64,
 		metrics: d.Metrics.Relay(c.Name, len(schedule.Steps), c.Endpoint.Rules...),
 		budget:  d.Budget.Part(),
 		log:     d.Log.With(zap.String(logging.FieldRelay, c.Name)),

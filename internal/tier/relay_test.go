@@ -260,9 +260,10 @@ func TestFencedMemberHasNoLease(t *testing.T) {
 	gone, put := context.WithCancel(t.Context())
 	put() // out of the group
 	s := &session{
-		consumer: consumer, acked: map[int32]position{}, sent: time.Now(),
+		consumer: consumer, acked: map[int32]position{},
 		assignment: &membership{ctx: gone, topic: "orders", id: "somebody", generation: 99, partitions: []int32{0}},
 	}
+	s.sent.Store(new(time.Now()))
 	s.claims = map[int32]*claim{0: newClaim(s, 0, 0)}
 	if err := s.commit(true); !errors.Is(err, kafka.ErrFenced) {
 		t.Fatalf("commit of a stranger: %v, want fenced", err)

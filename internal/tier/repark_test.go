@@ -34,7 +34,7 @@ func parking(t *testing.T, errs ...error) (r *rig, park *fakeWriter) {
 
 // holds reads one record that is due after a wait, and is in place of run then.
 func (r *rig) holds(wait time.Duration, headers ...sarama.RecordHeader) *job {
-	r.claim.take(message(r.next, time.Now().Add(wait), headers...))
+	r.claim.take(message(r.next, time.Now().Add(wait), headers...), time.Now())
 	r.next++
 	_, j, _ := r.window.Top()
 	return j

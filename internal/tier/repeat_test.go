@@ -14,7 +14,7 @@ import (
 
 // failed is what a worker does with a record for which the endpoint is unavailable.
 func (r *rig) failed(j *job) {
-	r.relay.act(j, policy.Outcome{Verdict: policy.VerdictOf(policy.ClassTransient)}, forward.Judge, 0, 0, r.relay.gate.Outages())
+	r.relay.act(j, &attempted{outcome: policy.Outcome{Verdict: policy.VerdictOf(policy.ClassTransient)}, ruling: forward.Judge, outages: r.relay.gate.Outages(), at: time.Now()})
 }
 
 // repeating is a claim of the last of three tiers, which repeats up to so many records of

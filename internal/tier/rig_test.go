@@ -127,7 +127,8 @@ func newStoppedRig(t *testing.T, src source, win window.Config) *rig {
 	group := &fakeGroup{}
 	consumer := r.newConsumer(src)
 	consumer.group, consumer.abort = group, context.Background()
-	s := &session{consumer: consumer, assignment: nobody(rigTopic), renew: make(chan struct{}, 1), sent: time.Now(), acked: map[int32]position{}}
+	s := &session{consumer: consumer, assignment: nobody(rigTopic), renew: make(chan struct{}, 1), acked: map[int32]position{}}
+	s.sent.Store(new(time.Now()))
 	c := newClaim(s, 0, 0)
 	s.claims = map[int32]*claim{0: c}
 	return &rig{claim: c, relay: r, group: group, messages: make(chan *sarama.ConsumerMessage), ended: make(chan struct{}), passes: map[*job]forward.Pass{}}
@@ -156,7 +157,7 @@ func (r *rig) startLeased() {
 		for {
 			select {
 			case <-r.session.renew:
-				r.session.lease(time.Now())
+				r.session.sent.Store(new(time.Now()))
 				r.nudge()
 			case <-r.ended:
 				return
@@ -229,7 +230,7 @@ func (r *rig) renewLease(t *testing.T) {
 	default:
 		t.Fatal("no renewal was asked for")
 	}
-	r.session.lease(time.Now())
+	r.session.sent.Store(new(time.Now()))
 	r.nudge()
 }
 

@@ -30,6 +30,7 @@ type session struct {
 	topicID    [16]byte                    // zero on a cluster before Kafka 2.8
 	owned      int32                       // how many partitions the topic had when all had an owner; the relay's look alone uses it
 	running    atomic.Int32                // claims that have not let go of their records
+	sent       atomic.Pointer[time.Time]   // when the last acknowledged commit was sent; nil: none, or it counts no more
 
 	renew chan struct{} // asks the commit writer for a commit now
 	stop  context.CancelFunc
@@ -46,7 +47,6 @@ type session struct {
 	claims   map[int32]*claim            // replaced, never changed, when one comes or goes
 	left     map[int32]int32             // the generation in which a partition was let go last
 	counted  int32                       // the newest generation that counts as a rebalance
-	sent     time.Time                   // when the last acknowledged commit was sent; zero: none
 	over     bool                        // nothing more is measured
 	measured map[int32]metrics.Partition // as far as it was
 	missed   map[int32]int               // measurements in a row without the partition

@@ -29,7 +29,7 @@ func TestNothingIsMovedWithoutALease(t *testing.T) {
 		r, park := parking(t)
 		r.holds(month)
 		time.Sleep(time.Minute)
-		r.session.lease(time.Time{})
+		r.session.sent.Store(nil)
 		r.start()
 		defer r.stop()
 		synctest.Wait()
@@ -54,7 +54,7 @@ func TestMovesEndWithTheLease(t *testing.T) {
 			r.holds(month)
 		}
 		time.Sleep(time.Minute)
-		r.session.lease(time.Now())
+		r.session.sent.Store(new(time.Now()))
 		r.start()
 		defer r.stop()
 		time.Sleep(time.Minute)

@@ -49,14 +49,14 @@ func (r *round) appendDue(wait time.Duration) {
 // second is what run does within one, and the commit writer, and a worker.
 func (r *round) second() (delivered int) {
 	now := time.Now()
-	r.session.lease(now)
+	r.session.sent.Store(new(now))
 	r.position(position{})
 	r.claim.sweep(now)
 	r.claim.park()
 	for len(r.tail) > 0 && r.reads(now) {
 		n := min(len(r.tail), maxDrain)
 		for _, m := range r.tail[:n] {
-			r.claim.take(m)
+			r.claim.take(m, time.Now())
 		}
 		r.tail = r.tail[n:]
 	}

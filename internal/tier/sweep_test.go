@@ -62,7 +62,7 @@ func TestFurthestDueIsMovedWhenTheWindowIsNearlyFull(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Minute)
-		r.session.lease(time.Now())
+		r.session.sent.Store(new(time.Now()))
 		r.complete(r.worker())
 	})
 }
@@ -304,12 +304,12 @@ func TestWhatCannotBeMovedIsDeliveredInTime(t *testing.T) {
 		if n := len(silent.dones); n != maxParking {
 			t.Errorf("%d writes, want at most %d that are not acknowledged", n, maxParking)
 		}
-		r.session.lease(time.Now())
+		r.session.sent.Store(new(time.Now()))
 		if j := r.offered(); j != nil {
 			t.Fatal("a record was offered before it was due")
 		}
 		time.Sleep(time.Millisecond)
-		r.session.lease(time.Now())
+		r.session.sent.Store(new(time.Now()))
 		r.nudge()
 		delivered := 0
 		for j := r.offered(); j != nil; j = r.offered() {

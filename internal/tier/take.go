@@ -17,13 +17,12 @@ import (
 const jobOverhead = 1024
 
 // take holds one record that was read, unless an earlier owner completed it.
-func (c *claim) take(m *sarama.ConsumerMessage) {
+func (c *claim) take(m *sarama.ConsumerMessage, now time.Time) {
 	done, err := c.fetched(m)
 	if err != nil {
 		c.relay.warn("record was read twice, it is held once", m.Topic, err)
 		return
 	}
-	now := time.Now()
 	c.begun, c.newest, c.unread = true, m.Timestamp, m.Offset+1
 	if m.Timestamp.After(now) { // another clock: it must not stop the reading
 		c.newest = now.Round(0)
@@ -141,7 +140,7 @@ func (c *claim) decode(j *job, now time.Time) {
 	var problems []record.Problem
 	j.state, problems = record.Decode(&j.record, record.Source{
 		Main: src.main(), Step: src.step, MaxAttempt: len(c.relay.schedule.Steps),
-		Delay: src.delay, IDHeaders: c.relay.config.EventIDHeaders, Now: now,
+		Delay: src.delay, IDSources: c.relay.ids, Now: now,
 	})
 	for _, p := range problems {
 		c.consumer.reportHeader(j, p)

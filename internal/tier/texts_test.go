@@ -77,7 +77,7 @@ func TestOffsetsThatAreNotTheNextAreTold(t *testing.T) {
 		r, logs := observed(t)
 		r.claim.offsets = window.NewOffsets(10)
 		for range 2 {
-			r.claim.take(message(3, time.Now()))
+			r.claim.take(message(3, time.Now()), time.Now())
 		}
 		requireMessages(t, logs,
 			"error log ends below the committed offset, it is read from its earliest offset",
@@ -95,7 +95,7 @@ func TestHeadersThatDoNotCountAreCounted(t *testing.T) {
 		}
 		attempt := sarama.RecordHeader{Key: []byte("x-attempt"), Value: []byte("many")}
 		for offset := range int64(2) {
-			r.claim.take(message(offset, time.Now(), attempt))
+			r.claim.take(message(offset, time.Now(), attempt), time.Now())
 		}
 		if n := counted("retryd_malformed_headers_total", "x-attempt"); n != 2 {
 			t.Errorf("%v malformed headers are counted, want 2", n)
@@ -103,7 +103,7 @@ func TestHeadersThatDoNotCountAreCounted(t *testing.T) {
 		requireMessages(t, logs, "warn header counts as absent") // once for both
 
 		r.consumer.source = source{topic: "orders", label: metrics.TierMain}
-		r.claim.take(message(2, time.Now(), attempt)) // which main has no use for
+		r.claim.take(message(2, time.Now(), attempt), time.Now()) // which main has no use for
 		if n := counted("retryd_ignored_headers_total", "x-attempt"); n != 1 {
 			t.Errorf("%v ignored headers are counted, want 1", n)
 		}

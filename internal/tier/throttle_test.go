@@ -234,7 +234,7 @@ func TestWhatAnEarlierOwnerHadToldIsReadAgain(t *testing.T) {
 func TestReadingFarAheadLowersNoMark(t *testing.T) {
 	r := newStoppedRig(t, minute, windowOf(10))
 	for offset := range int64(9) {
-		r.claim.take(message(offset, time.Now()))
+		r.claim.take(message(offset, time.Now()), time.Now())
 	}
 	r.claim.setUsed = .89
 	for _, step := range []struct {
@@ -251,7 +251,7 @@ func TestPausesAndTheirReasonsAreMeasured(t *testing.T) {
 	r := newStoppedRig(t, minute, windowOf(1))
 	registry := prometheus.NewRegistry()
 	r.consumer.metrics = metrics.New(registry, "test").Relay("orders", 3).Tier("1")
-	r.claim.take(message(0, time.Now()))
+	r.claim.take(message(0, time.Now()), time.Now())
 	r.claim.setUsed = .5
 	r.claim.throttle(time.Now())
 	r.session.noteWindow()

@@ -1,8 +1,6 @@
 package tier
 
 import (
-	"time"
-
 	"github.com/retryd/retryd/internal/policy"
 	"github.com/retryd/retryd/internal/record"
 )
@@ -13,26 +11,26 @@ import (
 // unjudged decides about an attempt that is not judged: its record waits where it is. But
 // one that is throttled waits as always, since that spends nothing; only it has no end by
 // that.
-func (r *Relay) unjudged(state record.State, o policy.Outcome, late time.Duration, now time.Time) (record.State, policy.Decision) {
-	if o.Treatment == policy.TreatThrottle {
+func (r *Relay) unjudged(state record.State, a *attempted) (record.State, policy.Decision) {
+	if a.outcome.Treatment == policy.TreatThrottle {
 		asked := state
-		asked.Late += late
-		if d := policy.Decide(r.schedule, asked, o, now, r.uniform()); d.Action != policy.ActionDeadLetter {
+		asked.Late += a.late
+		if d := policy.Decide(r.schedule, asked, a.outcome, a.at, r.uniform()); d.Action != policy.ActionDeadLetter {
 			return asked, d
 		}
 	}
 	return state, policy.Decision{Action: policy.ActionHold}
 }
 
-// hold gives a record back to its window, for again at least, and until the decision's
-// time if it has one. One that is throttled keeps what it was judged by.
-func (r *Relay) hold(j *job, judged record.State, o policy.Outcome, d policy.Decision, now time.Time, again time.Duration) {
-	due := now.Add(again)
+// hold gives a record back to its window, for as long as the gate says at least, and until
+// the decision's time if it has one. One that is throttled keeps what it was judged by.
+func (r *Relay) hold(j *job, judged record.State, a *attempted, d policy.Decision) {
+	due := a.at.Add(a.again)
 	if d.NotBefore.After(due) {
 		due = d.NotBefore
 	}
-	if o.Treatment == policy.TreatThrottle && !d.NotBefore.IsZero() {
-		j.claim.know(j, policy.Advance(judged, o, d, "", now))
+	if a.outcome.Treatment == policy.TreatThrottle && !d.NotBefore.IsZero() {
+		j.claim.know(j, policy.Advance(judged, a.outcome, d, "", a.at))
 	}
 	j.claim.giveBack(j, due)
 }

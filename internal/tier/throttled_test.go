@@ -27,7 +27,7 @@ func throttledRig(t *testing.T) (r *rig, tier1, dlt *fakeWriter) {
 // throttled is what a worker does with a record for which the endpoint asks for time.
 func (r *rig) throttled(j *job, ruling forward.Ruling, wait time.Duration) {
 	o := policy.Outcome{Verdict: policy.VerdictOf(policy.ClassThrottled), Kind: policy.KindStatus, Status: http.StatusTooManyRequests, Wait: wait}
-	r.relay.act(j, o, ruling, 0, 0, r.relay.gate.Outages())
+	r.relay.act(j, &attempted{outcome: o, ruling: ruling, outages: r.relay.gate.Outages(), at: time.Now()})
 }
 
 func TestThrottledRecordIsMovedToWhereItWaits(t *testing.T) {
@@ -114,7 +114,7 @@ func TestHoldingAddsNoLateness(t *testing.T) {
 	j := r.readNow(t)
 	before := j.state
 	for _, ruling := range []forward.Ruling{forward.Judge, forward.Hold} {
-		r.relay.act(j, policy.Outcome{Verdict: policy.VerdictOf(policy.ClassEndpoint)}, ruling, time.Hour, 0, r.relay.gate.Outages())
+		r.relay.act(j, &attempted{outcome: policy.Outcome{Verdict: policy.VerdictOf(policy.ClassEndpoint)}, ruling: ruling, late: time.Hour, outages: r.relay.gate.Outages(), at: time.Now()})
 		if j = r.worker(); j.state != before {
 			t.Errorf("ruling %d: state %+v, want it unchanged: %+v", ruling, j.state, before)
 		}
@@ -170,7 +170,7 @@ func TestClockThatIsSetBackShortensNoThrottledWait(t *testing.T) {
 	r.note(j)
 	now := time.Now()
 	d := policy.Decision{Action: policy.ActionHold, NotBefore: now.Add(time.Hour).Truncate(time.Millisecond)}
-	r.relay.hold(j, record.State{}, policy.Outcome{Verdict: policy.VerdictOf(policy.ClassThrottled)}, d, now, 0)
+	r.relay.hold(j, record.State{}, &attempted{outcome: policy.Outcome{Verdict: policy.VerdictOf(policy.ClassThrottled)}, at: now}, d)
 	r.clock = now.Add(time.Minute).UnixMilli()
 	r.noticeClockStep(now)
 	if due, _, _ := r.window.Top(); due != d.NotBefore.UnixMilli() {
@@ -184,7 +184,7 @@ func TestWaitTravelsToTheMillisecond(t *testing.T) {
 	const wait = 90*time.Second + 7*time.Millisecond
 	r.throttled(r.readNow(t), forward.Judge, wait)
 	o := policy.Outcome{Verdict: policy.VerdictOf(policy.ClassTransient), Wait: wait}
-	r.relay.act(r.readNow(t), o, forward.Judge, 0, 0, r.relay.gate.Outages())
+	r.relay.act(r.readNow(t), &attempted{outcome: o, ruling: forward.Judge, outages: r.relay.gate.Outages(), at: time.Now()})
 	late := []string{"90007", "89007"} // all of it, and what it adds to the tier's second
 	for i, m := range tier1.written() {
 		if due := header(m, "x-not-before"); due != millis(m.Timestamp.Add(wait+time.Millisecond-1)) || header(m, "x-late-ms") != late[i] {

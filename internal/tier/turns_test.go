@@ -15,7 +15,7 @@ import (
 func (r *rig) beside(partition int32, records int) *claim {
 	c := newClaim(r.session, partition, 0)
 	for offset := range int64(records) {
-		c.take(message(offset, time.Now()))
+		c.take(message(offset, time.Now()), time.Now())
 	}
 	c.offer()
 	return c
