@@ -15,37 +15,23 @@ var (
 	errNoEvidence = errors.New("says nothing about the endpoint")
 )
 
-// newBreaker returns the library's breaker, which takes late results for what they are and
-// lets one probe through. When that is asked for, and what trips it, the gate says.
-func newBreaker(trips func() bool) *gobreaker.TwoStepCircuitBreaker[struct{}] {
+// newBreaker returns the library's breaker, which keeps the states and lets one probe
+// through. What opens it and when it is probed, the gate says: it hears of no failure but
+// the one that opens it.
+func newBreaker() *gobreaker.TwoStepCircuitBreaker[struct{}] {
 	return gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
 		MaxRequests:  1,
 		Timeout:      1, // the gate knows when the next probe is due
 		IsSuccessful: func(err error) bool { return err == nil },
 		IsExcluded:   func(err error) bool { return errors.Is(err, errNoEvidence) },
-		ReadyToTrip:  func(gobreaker.Counts) bool { return trips() },
+		ReadyToTrip:  func(gobreaker.Counts) bool { return true },
 	})
-}
-
-// trips is asked with each failure. mu is held by whoever tells of the outcome.
-func (g *Gate) trips() bool {
-	g.tripped = g.tripped || g.judges && (g.evidence.inARow() || g.manyFail())
-	return g.tripped
 }
 
 // manyFail reports whether the share of failures is too high. mu is held.
 func (g *Gate) manyFail() bool {
 	all, failed := g.calls.sum()
 	return all >= g.minCalls && float64(failed) >= g.share*float64(all)
-}
-
-// failed tells the breaker of a failure, which opens it if enough has come together. mu is
-// held.
-func (g *Gate) failed() {
-	done, err := g.breaker.Allow()
-	if err == nil { // it is closed
-		done(errFailed)
-	}
 }
 
 // Call is whose attempt it was.
@@ -105,7 +91,7 @@ func (g *Gate) hear(c Call, o *policy.Outcome, now time.Time) (Ruling, time.Dura
 		says = saysNothing
 	}
 	g.evidence.note(o, c.Record, c.First, says)
-	cause := causeOf(o, says)
+	cause, opens := causeOf(o, says), false
 	switch {
 	case o.Treatment == policy.TreatStop: // the relay is halted for it
 		return Hold, doubtPause
@@ -116,20 +102,19 @@ func (g *Gate) hear(c Call, o *policy.Outcome, now time.Time) (Ruling, time.Dura
 		if o.Doubtful && g.evidence.accepting() {
 			return Hold, doubtPause
 		}
-		g.tripped = true
+		opens = true
 	case g.judges && g.evidence.rejecting():
-		g.tripped, cause = true, policy.FaultRejecting
+		opens, cause = true, policy.FaultRejecting
 	}
 	if says == saysHealthy || says == saysFailing {
 		g.calls.add(now, says == saysFailing)
 	}
-	if g.tripped || says == saysFailing {
-		g.failed() // asks trips
+	if says == saysFailing && g.judges && (g.evidence.inARow() || g.manyFail()) {
+		opens = true
 	}
-	if !g.tripped {
+	if !opens {
 		return Judge, 0
 	}
-	g.tripped = false
 	g.open(cause, o, now)
 	return Hold, 0
 }

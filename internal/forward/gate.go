@@ -43,7 +43,6 @@ type Gate struct {
 	mu       sync.Mutex
 	evidence evidence
 	calls    tally // that are evidence
-	tripped  bool  // by the outcome that is being told, see trips
 	state    State
 	origin   policy.Fault  // what the breaker opened for, whatever it is open for by now
 	interval time.Duration // between the last probe and the next
@@ -93,7 +92,7 @@ func NewGate(c Config, onChange func(State), wake func()) *Gate {
 		shares: shares{retry: c.RetryShare},
 		limits: newLimits(c),
 	}
-	g.breaker = newBreaker(g.trips)
+	g.breaker = newBreaker()
 	return g
 }
 

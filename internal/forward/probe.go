@@ -97,8 +97,11 @@ func (g *Gate) LeaveHealth(p Pass, err error) {
 	}
 }
 
-// open begins a pause. mu is held.
+// open opens the breaker, which is closed, and begins a pause. mu is held.
 func (g *Gate) open(cause policy.Fault, o *policy.Outcome, now time.Time) {
+	if done, err := g.breaker.Allow(); err == nil {
+		done(errFailed)
+	}
 	g.generation.Add(1)
 	g.interval, g.probes = g.probeWait, 0
 	g.origin, g.ramped = cause, g.limits.ramp.from

@@ -7,7 +7,7 @@ import "time"
 const slots = 10
 
 // tally counts calls over a window that rolls. Every call is one of it, so it costs next
-// to nothing; the library's breaker, which counts too, is told of failures alone.
+// to nothing; the library's breaker, which would count too, is not told of them.
 type tally struct {
 	width time.Duration // of a slot
 	begun time.Time
