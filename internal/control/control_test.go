@@ -178,11 +178,7 @@ func deadline(t *testing.T) context.Context {
 }
 
 func TestResumeOvertakesAStopThatIsNotWrittenYet(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		topic := newTopic()
-		r := newRig(topic)
-		defer r.stop()
-		r.want(t, "read")
+	reading(t, func(t *testing.T, topic *fakeTopic, r *rig) {
 		topic.fail(errors.New("no broker answers"))
 		r.Stop("g1", stopped("410 Gone"))
 		synctest.Wait()
@@ -270,11 +266,7 @@ func TestWhatCannotBeReadKeepsTheLastState(t *testing.T) {
 
 // A look that takes its time, or finds something, is no matter of what is read.
 func TestTopicIsReadWhileItIsLookedAt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		topic := newTopic()
-		r := newRig(topic)
-		defer r.stop()
-		r.want(t, "read")
+	reading(t, func(t *testing.T, topic *fakeTopic, r *rig) {
 		looked := make(chan error)
 		topic.change(func() { topic.slow = looked })
 		time.Sleep(lookInterval + 3*time.Second)
@@ -299,11 +291,7 @@ func TestTopicIsReadWhileItIsLookedAt(t *testing.T) {
 }
 
 func TestWhatWasMissedIsFoundWhenTheTopicIsReadAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		topic := newTopic()
-		r := newRig(topic)
-		defer r.stop()
-		r.want(t, "read")
+	reading(t, func(t *testing.T, topic *fakeTopic, r *rig) {
 		r.Pause(t.Context(), "g1", "release", "alice")
 		r.want(t, "g1 paused by alice: release")
 		topic.fail(errors.New("away"))

@@ -16,11 +16,7 @@ import (
 // A connection that was closed, or a leader that moves, is told only when it lasts.
 func TestWhatPassesByItselfIsToldOnlyWhenItLasts(t *testing.T) {
 	for _, err := range []error{io.EOF, sarama.ErrNotLeaderForPartition, fmt.Errorf("read topic: %w", sarama.ErrUnknownTopicOrPartition)} {
-		synctest.Test(t, func(t *testing.T) {
-			topic := newTopic()
-			r := newRig(topic)
-			defer r.stop()
-			r.want(t, "read")
+		reading(t, func(t *testing.T, topic *fakeTopic, r *rig) {
 			for range 2 { // each time anew
 				topic.fail(err)
 				time.Sleep(passingBound - 2*retryPause)
@@ -38,11 +34,7 @@ func TestWhatPassesByItselfIsToldOnlyWhenItLasts(t *testing.T) {
 // While no broker answers that alone is told, and for a while afterwards nothing of the
 // topic either.
 func TestBrokersOfWhichNoneAnswersAreNoNewsOfTheTopic(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		topic := newTopic()
-		r := newRig(topic)
-		defer r.stop()
-		r.want(t, "read")
+	reading(t, func(t *testing.T, topic *fakeTopic, r *rig) {
 		topic.fail(io.EOF)
 		time.Sleep(passingBound - retryPause)
 		r.away.Store(true)
@@ -60,11 +52,7 @@ func TestBrokersOfWhichNoneAnswersAreNoNewsOfTheTopic(t *testing.T) {
 
 // A look that nobody answers has found nothing, be it good or bad.
 func TestLookThatIsNotAnsweredFindsNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		topic := newTopic()
-		r := newRig(topic)
-		defer r.stop()
-		r.want(t, "read")
+	reading(t, func(t *testing.T, topic *fakeTopic, r *rig) {
 		looked := make(chan error)
 		topic.change(func() { topic.slow = looked })
 		for _, each := range []struct {

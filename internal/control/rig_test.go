@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -138,6 +139,18 @@ type rig struct {
 	odd     bool // the last look found something
 
 	away atomic.Bool // no broker answers, as the process tells
+}
+
+// reading is a test of an instance that has read its topic.
+func reading(t *testing.T, test func(t *testing.T, topic *fakeTopic, r *rig)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		topic := newTopic()
+		r := newRig(topic)
+		defer r.stop()
+		r.want(t, "read")
+		test(t, topic, r)
+	})
 }
 
 // newRig starts a Control on a topic; it ends with stop.

@@ -38,14 +38,15 @@ func (c *claim) postpone(j *job, due time.Time) bool {
 // not judged after all if the breaker has opened since: it waits for its last attempt.
 func (r *Relay) sendHeld(j *job) {
 	m := j.move
-	if m.final && m.outages == r.gate.Outages() && r.gate.Open() { // the endpoint's health is being asked for
+	doubtful := m.final && m.outages != r.gate.Outages()
+	if m.final && !doubtful && r.gate.Open() { // the endpoint's health is being asked for
 		m.graces++
 		if m.graces < mostGraces && j.claim.postpone(j, time.Now().Add(grace)) {
 			return
 		}
-		m.outages++ // nobody has answered, or the claim lets go: what is in doubt is not judged
+		doubtful = true // nobody has answered, or the claim lets go
 	}
-	if m.final && m.outages != r.gate.Outages() {
+	if doubtful {
 		j.claim.unjudged(j, j.stays)
 		j.claim.forgive(j)
 		j.claim.giveBack(j, time.Now())
