@@ -5,8 +5,8 @@
 // in the tiers.
 //
 // Broker, endpoint and retryd are in this process, which needs Go alone; with -kafka the
-// broker is an Apache Kafka. What happened
-// is read from the endpoint's log and from the topics, never asked of retryd.
+// broker is an Apache Kafka. What happened is read from the endpoint's log and from the
+// topics, never asked of retryd.
 package main
 
 import (
