@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/sony/gobreaker/v2"
+
 	"github.com/retryd/retryd/internal/policy"
 )
 
@@ -101,15 +103,15 @@ func (g *gated) wantOpen(fault policy.Fault) {
 	g.t.Helper()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.state.Phase != policy.PhaseOpen || g.state.Cause != fault {
+	if g.state.Phase != policy.PhaseOpen || g.state.Cause != fault || g.breaker.State() == gobreaker.StateClosed {
 		g.t.Fatalf("state %+v, want the breaker open for %q", g.state, fault)
 	}
 }
 
 func (g *gated) wantClosed() {
 	g.t.Helper()
-	if g.Open() {
-		g.t.Fatalf("state %+v, want the breaker closed", g.states[len(g.states)-1])
+	if g.Open() || g.breaker.State() != gobreaker.StateClosed {
+		g.t.Fatalf("state %+v, want the breaker closed", g.states)
 	}
 }
 

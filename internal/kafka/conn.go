@@ -76,8 +76,8 @@ type conn struct {
 	forget func() bool
 }
 
-// Write sends nothing more from the moment on in which the context ends: the connection
-// itself is closed a little later, by a goroutine.
+// Write sends nothing if it begins after the context has ended: the connection itself is
+// closed a little later, by a goroutine.
 func (c *conn) Write(b []byte) (int, error) {
 	if err := c.open.Err(); err != nil {
 		return 0, fmt.Errorf("connection to %s was ended: %w", c.RemoteAddr(), net.ErrClosed)

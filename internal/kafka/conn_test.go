@@ -47,6 +47,7 @@ func TestNothingIsSentOnceTheContextHasEnded(t *testing.T) {
 	near, far := net.Pipe()
 	defer far.Close()
 	defer near.Close()
+	near.SetWriteDeadline(time.Now().Add(time.Second)) // nobody reads
 	ctx, cancel := context.WithCancel(t.Context())
 	c := &conn{Conn: near, open: ctx, forget: func() bool { return true }}
 	cancel()

@@ -144,7 +144,7 @@ func (c *claim) takeSome(m *sarama.ConsumerMessage, messages <-chan *sarama.Cons
 func (c *claim) offer() {
 	c.mu.Lock()
 	now := time.Now()
-	may := c.open(now) != nil
+	may := c.ready(now) != nil
 	c.sleep(now)
 	c.mu.Unlock()
 	if may {

@@ -28,7 +28,7 @@ func (c *claim) takeDue() (j *job, more bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now() // run may have had the lock for some milliseconds
-	from := c.open(now)
+	from := c.ready(now)
 	if from == nil {
 		return nil, false
 	}
@@ -41,10 +41,10 @@ func (c *claim) takeDue() (j *job, more bool) {
 	return j, more
 }
 
-// open returns where the record is held that is due first, nil if none is or may be
+// ready returns where the record is held that is due first, nil if none is or may be
 // attempted. What keeps it back gives the claim its turn when it is over. The caller
 // holds mu.
-func (c *claim) open(now time.Time) *window.Heap[*job] {
+func (c *claim) ready(now time.Time) *window.Heap[*job] {
 	due, from := c.first()
 	switch {
 	case from == nil:

@@ -8,8 +8,8 @@ const minHeapCap = 64
 // Heap orders what waits by its due time, and by offset where that is equal. The
 // zero Heap is empty and ready. It is not safe for concurrent use.
 //
-// What comes in order, as most of what is read does, waits in a run of its own and costs
-// no sifting. The rest is a binary heap, sifted in its own slice because container/heap
+// What comes in order, as what is read of main does, waits in a run of its own and costs no
+// sifting. The rest is a binary heap, sifted in its own slice because container/heap
 // boxes every value in an interface, which would cost an allocation per record.
 type Heap[T any] struct {
 	run   run[T]
@@ -96,7 +96,8 @@ func (h *Heap[T]) Take(chosen func(T) bool) (taken []T) {
 		clear(items[len(kept):])
 		return shrunk(kept)
 	}
-	h.run = run[T]{items: keep(h.run.waiting())}
+	h.run.moveTo(h.run.items) // what has left would take room that is not seen
+	h.run.items = keep(h.run.items)
 	h.items = keep(h.items)
 	for i := len(h.items)/2 - 1; i >= 0; i-- {
 		h.down(i)

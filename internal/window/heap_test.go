@@ -107,42 +107,73 @@ func TestHeapServesWhatComesInOrderAsAQueue(t *testing.T) {
 	}
 }
 
-func TestHeapKeepsNothingThatWasPopped(t *testing.T) {
-	for name, dues := range map[string][]int64{"in order": {1, 2, 3, 4}, "the other way round": {4, 3, 2, 1}} {
-		var heap Heap[*int]
-		for offset, due := range dues {
-			heap.Push(due, int64(offset), new(int))
-		}
-		for range 3 {
-			heap.Pop()
-		}
-		kept := 0
-		for _, items := range [][]item[*int]{heap.run.items[:cap(heap.run.items)], heap.items[:cap(heap.items)]} {
-			for _, i := range items {
-				if i.value != nil {
-					kept++
+func TestHeapKeepsNothingThatIsGone(t *testing.T) {
+	for name, due := range map[string]func(int64) int64{
+		"in order":            func(i int64) int64 { return i },
+		"the other way round": func(i int64) int64 { return -i },
+	} {
+		var heap Heap[*int64]
+		check := func(after string) {
+			kept := 0
+			for _, items := range [][]item[*int64]{heap.run.items[:cap(heap.run.items)], heap.items[:cap(heap.items)]} {
+				for _, i := range items {
+					if i.value != nil {
+						kept++
+					}
 				}
 			}
+			if kept != heap.Len() {
+				t.Errorf("%s, %s: %d values are kept, %d wait", name, after, kept, heap.Len())
+			}
 		}
-		if kept != 1 {
-			t.Errorf("%s: %d values are kept, want the one that waits", name, kept)
+		for i := range int64(1000) {
+			heap.Push(due(i), i, &i)
+			if i%3 > 0 {
+				heap.Pop()
+			}
+			check("push and pop")
 		}
+		heap.Take(func(i *int64) bool { return *i%2 == 0 })
+		check("take")
 	}
 }
 
 func TestHeapAllocatesNothingWhenItsSizeIsSteady(t *testing.T) {
 	var heap Heap[*int]
-	value := new(int)
-	for i := range int64(1000) {
-		heap.Push(i, i, value)
+	value, i := new(int), int64(0)
+	push := func() { heap.Push(i, i, value); i++ }
+	for peak := range 1000 {
+		for heap.Len() < peak {
+			push()
+		}
+		for heap.Len() > peak*(peak%7)/7 {
+			heap.Pop()
+		}
+		steady := func() {
+			for range 5000 {
+				push()
+				heap.Pop()
+			}
+		}
+		steady() // whatever room it needs for that
+		if n := testing.AllocsPerRun(1, steady); n > 0 {
+			t.Fatalf("%d wait after %d: %v allocations", heap.Len(), peak, n)
+		}
 	}
-	i := int64(1000)
-	if n := testing.AllocsPerRun(1000, func() {
+}
+
+func TestHeapFreesWhatTakeMakesRoomFor(t *testing.T) {
+	var heap Heap[int64]
+	for i := range int64(50_000) {
+		heap.Push(i, i, i)
+	}
+	for heap.Len() > 20 {
 		heap.Pop()
-		heap.Push(i, i, value)
-		i++
-	}); n > 0 {
-		t.Errorf("%v allocations", n)
+		first, _, _ := heap.Top()
+		heap.Take(func(i int64) bool { return i < first+100 })
+	}
+	if room := cap(heap.run.items); room > 8*minHeapCap {
+		t.Errorf("%d wait in room for %d", heap.Len(), room)
 	}
 }
 

@@ -15,7 +15,7 @@ func (r *run[T]) push(i item[T]) bool {
 	if last >= r.gone && i.before(&r.items[last]) {
 		return false
 	}
-	if len(r.items) == cap(r.items) && r.gone > len(r.items)/2 {
+	if len(r.items) == cap(r.items) && r.gone > len(r.items)/4 { // well below what pop shrinks at, or they would take turns
 		r.moveTo(r.items)
 	}
 	r.items = append(r.items, i)
@@ -26,12 +26,8 @@ func (r *run[T]) push(i item[T]) bool {
 func (r *run[T]) pop() {
 	r.items[r.gone] = item[T]{} // or it would keep the value from the collector
 	r.gone++
-	waiting, room := len(r.items)-r.gone, cap(r.items)
-	switch {
-	case room > minHeapCap && waiting <= room/4: // a burst does not keep its memory for good
+	if room := cap(r.items); room > minHeapCap && len(r.waiting()) <= room/4 { // a burst does not keep its memory for good
 		r.moveTo(make([]item[T], room/2))
-	case waiting == 0:
-		r.items, r.gone = r.items[:0], 0
 	}
 }
 
