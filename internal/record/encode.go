@@ -12,11 +12,12 @@ const (
 	maxResponse = 1024
 )
 
-// ownHeaders is how many headers retryd writes at most, and ownBytes about what
-// they take without the texts whose length varies.
+// ownHeaders is how many headers retryd writes at most. ownBytes is about what they take
+// without the texts whose length varies, and deadBytes what those of a dead letter alone do.
 const (
 	ownHeaders = 21
-	ownBytes   = 448
+	ownBytes   = 304
+	deadBytes  = 96
 )
 
 // AppendHeaders appends to dst the headers of the record's next hop: the foreign
@@ -30,7 +31,7 @@ const (
 // x-event-id that equals s.EventID is replaced by it. Elsewhere headers with
 // retryd's own names are its own old ones and go.
 func AppendHeaders(dst []Header, r *Record, s *State, fromMain bool) []Header {
-	w := newWriter(dst, r, s, fromMain)
+	w := newWriter(dst, r, s, fromMain, 0)
 	w.state(s)
 	return w.headers
 }
@@ -38,7 +39,7 @@ func AppendHeaders(dst []Header, r *Record, s *State, fromMain bool) []Header {
 // AppendDeadLetter is AppendHeaders for the dead-letter topic, with the headers
 // that only a dead letter has.
 func AppendDeadLetter(dst []Header, r *Record, s *State, d DeadLetter, fromMain bool) []Header {
-	w := newWriter(dst, r, s, fromMain)
+	w := newWriter(dst, r, s, fromMain, deadBytes+min(len(d.Response), maxResponse))
 	w.state(s)
 	w.text(HeaderReason, d.Reason)
 	if len(d.Response) > 0 {
@@ -67,9 +68,9 @@ type writer struct {
 	buf     []byte
 }
 
-func newWriter(dst []Header, r *Record, s *State, fromMain bool) writer {
+func newWriter(dst []Header, r *Record, s *State, fromMain bool, more int) writer {
 	dst = slices.Grow(dst, len(r.Headers)+ownHeaders)
-	size := ownBytes + len(s.Trace.start) + len(s.Trace.rest) + len(s.EventID) +
+	size := ownBytes + more + len(s.Trace.start) + len(s.Trace.rest) + len(s.EventID) +
 		len(s.Origin.Topic) + len(s.Consumer) + min(len(s.Last.Error), maxError)
 	return writer{
 		headers: appendForeign(dst, r.Headers, s.EventID, fromMain),

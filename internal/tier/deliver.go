@@ -2,7 +2,6 @@ package tier
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/retryd/retryd/internal/forward"
@@ -147,11 +146,10 @@ func (c *consumer) account(j *job, a *attempted, d *policy.Decision) {
 
 // failed is the event of a failed attempt. It does not keep the record.
 func (j *job) failed(said string, now time.Time) *event {
-	topic, partition, offset, attempt := j.record.Topic, j.record.Partition, j.record.Offset, j.state.Attempt+1
-	why := j.claim.consumer.relay.hide.Text(record.HeaderError, said)
-	return &event{now, func() string {
-		return fmt.Sprintf("%s/%d offset %d, attempt %d: %s", topic, partition, offset, attempt, why)
-	}}
+	return &event{
+		at: now, text: j.claim.consumer.relay.hide.Text(record.HeaderError, said),
+		topic: j.record.Topic, partition: j.record.Partition, offset: j.record.Offset, attempt: j.state.Attempt + 1,
+	}
 }
 
 // expire dead-letters a record that may no longer be delivered.

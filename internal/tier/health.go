@@ -2,6 +2,7 @@ package tier
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -176,17 +177,27 @@ type lastEvent struct{ event atomic.Pointer[event] }
 // event is formatted when somebody asks: there may be thousands a second.
 type event struct {
 	at   time.Time
-	text func() string
+	text string
+
+	topic     string // of the record whose attempt it was; empty: it was none
+	partition int32
+	offset    int64
+	attempt   int
 }
 
-func (l *lastEvent) note(now time.Time, text string) {
-	l.event.Store(&event{now, func() string { return text }})
+func (e *event) String() string {
+	if e.topic == "" {
+		return e.text
+	}
+	return fmt.Sprintf("%s/%d offset %d, attempt %d: %s", e.topic, e.partition, e.offset, e.attempt, e.text)
 }
+
+func (l *lastEvent) note(now time.Time, text string) { l.event.Store(&event{at: now, text: text}) }
 
 func (l *lastEvent) get() *status.Event {
 	e := l.event.Load()
 	if e == nil {
 		return nil
 	}
-	return &status.Event{Time: e.at.UTC(), Text: e.text()}
+	return &status.Event{Time: e.at.UTC(), Text: e.String()}
 }

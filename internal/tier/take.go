@@ -13,8 +13,8 @@ import (
 )
 
 // jobOverhead is what a held record costs beside its bytes and the texts of its state,
-// roughly: the job, its place in the window, and what is not collected yet.
-const jobOverhead = 1024
+// roughly: the job, its place in the window, and as much again that is not collected yet.
+const jobOverhead = 1152
 
 // take holds one record that was read, unless an earlier owner completed it.
 func (c *claim) take(m *sarama.ConsumerMessage, now time.Time) {
