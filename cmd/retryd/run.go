@@ -79,7 +79,8 @@ func (p program) serveUntilSignal(cfg *config.Config) error {
 }
 
 // serveSupervised is app.Run under the service manager that the environment names, if
-// any (NOTIFY_SOCKET and WATCHDOG_USEC, see sd_notify(3) and sd_watchdog_enabled(3)).
+// any (NOTIFY_SOCKET and WATCHDOG_USEC, see sd_notify(3) and sd_watchdog_enabled(3)). Its
+// process is the daemon's alone.
 func serveSupervised(ctx context.Context, cfg *config.Config, o app.Options) error {
 	timeout, err := daemon.SdWatchdogEnabled(false)
 	if err != nil {
@@ -90,6 +91,7 @@ func serveSupervised(ctx context.Context, cfg *config.Config, o app.Options) err
 		_, err := daemon.SdNotify(false, state)
 		return err
 	}
+	defer collectRarely()()
 	return app.Run(ctx, cfg, o)
 }
 
