@@ -16,7 +16,9 @@ const (
 	roomyHeap = 64 << 20
 	// leastGC is Go's default: from half of roomyHeap in use on nothing is different.
 	leastGC = 100
-	mostGC  = 1000
+	// mostGC bounds by how much a heap may grow that was nearly empty, before the next look
+	// at what is in use by then.
+	mostGC = 1000
 )
 
 // collector lets the garbage collector run less often while little of the heap is in use.
